@@ -58,8 +58,8 @@ class RegisterValues:
 
 
 def _of_formulas(name: str) -> Callable[..., Any] | None:
-    found = _ARITHMETIC.get(name) or {"sqrt": sp.sqrt, "fabs": sp.Abs}.get(name) or getattr(sp, name, None)
-    return found if name in _ARITHMETIC or isinstance(found, sp.FunctionClass) or found is sp.sqrt else None
+    function = _ARITHMETIC.get(name) or {"sqrt": sp.sqrt, "fabs": sp.Abs}.get(name) or getattr(sp, name, None)
+    return function if name in _ARITHMETIC or isinstance(function, sp.FunctionClass) or function is sp.sqrt else None
 
 
 NUMBERS = RegisterValues(float, _OF_NUMBERS.get, lambda register: None)
@@ -119,11 +119,11 @@ class Machine:
             self.places[name] = (_OPERAND.findall(operation)[0], int(operation.rpartition(" ")[2]))
             return ()
         with np.errstate(all="ignore"):
-            found = self._computed(opcode, operation)
-        found = tuple(self.values.unknown(name) if lane is None else lane for lane in found)
+            lanes = self._computed(opcode, operation)
+        lanes = tuple(self.values.unknown(name) if lane is None else lane for lane in lanes)
         if name:
-            self.registers[name] = found
-        return found
+            self.registers[name] = lanes
+        return lanes
 
     def _computed(self, opcode: str, operation: str) -> Lanes:
         operands = _OPERAND.findall(operation)
@@ -197,6 +197,6 @@ class Machine:
 
 def _width(operation: str) -> int:
     """Return how many lanes the first type of an operation has."""
-    found = _WIDTH.search(operation)
+    match = _WIDTH.search(operation)
     first = operation.find(" double")
-    return int(found[1]) if found and (first < 0 or found.start() <= first) else 1
+    return int(match[1]) if match and (first < 0 or match.start() <= first) else 1

@@ -77,11 +77,10 @@ def _instructions(text: str) -> Iterator[Instruction]:
     lines = [" ".join(line.split()) for line in text.split("\n")]
     first = next((k for k, line in enumerate(lines, 1) if re.match(r"_?\"?kernel\.0\"?:", line)), len(lines))
     line = 0
-    for each in lines[first:]:
-        if re.match(r"\.?Lfunc_end", each):
+    for instruction in lines[first:]:
+        if re.match(r"\.?Lfunc_end", instruction):
             return
-        found = _LOCATION.match(each)
-        if found:
-            line = int(found[1])
-        elif not _NO_INSTRUCTION.match(each):
-            yield Instruction(re.split(r"\s+(#|//)", each)[0], line)
+        if location := _LOCATION.match(instruction):
+            line = int(location[1])
+        elif not _NO_INSTRUCTION.match(instruction):
+            yield Instruction(re.split(r"\s+(#|//)", instruction)[0], line)

@@ -46,7 +46,6 @@ class CodeReading(Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"{self.language[:1].upper()}{self.language[1:]}, line by line"
 
     def count(self) -> Counter[str]:

@@ -57,8 +57,8 @@ def sizes(rows: Rows, outputs: Sequence[int]) -> Sizes:
     ...     for _ in range(100):
     ...         x = np.sin(x) * x
     ...     return x
-    >>> found = sa.trace(tower, 1.0)
-    >>> size = sizes(found.graph, found.outputs.flat)
+    >>> traced = sa.trace(tower, 1.0)
+    >>> size = sizes(traced.graph, traced.outputs.flat)
     >>> size.graph, size.tree == 3 * 2**100 - 2
     (201, True)
     """
@@ -206,31 +206,31 @@ class ComparisonProblem:
 
     def by_sympy(self) -> tuple[list[sp.Expr], float]:
         """Return what `sympy.diff` gives, entry by entry in flat order, and the seconds that it took (once)."""
-        found, seconds = self._differentiated
-        if isinstance(found, Exception):
-            raise found
-        return found, seconds
+        result, seconds = self._differentiated
+        if isinstance(result, Exception):
+            raise result
+        return result, seconds
 
 
 def problem_of(f: Any, x: Any, order: int, seconds: float) -> ComparisonProblem:
     """Return the problem of `compare`; ArgumentError where it is none."""
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ArgumentError(f"order={order!r}", where=user_place(), do="give a whole number of 1 or more")
-    found = given(f, x)
-    point = as_floats(found.argument)
+    problem = given(f, x)
+    point = as_floats(problem.argument)
     entries = np.size(point) ** order
     if entries > LARGEST_TENSOR:
         raise LimitError(
             f"{np.size(point)} inputs and order {order}: {entries} entries", where=user_place(),
             why=f"the limit of a comparison is {LARGEST_TENSOR}", do="take fewer inputs, or a lower order",
         )  # fmt: skip
-    traced = trace(found.function, _named(point, found.symbols))
+    traced = trace(problem.function, _named(point, problem.symbols))
     if len(traced.outputs.flat) != 1:
         raise ArgumentError(
             f"a function with {len(traced.outputs.flat)} results", where=user_place(),
             why="routes are compared on a scalar function", do="choose one result: lambda x: f(x)[0]",
         )  # fmt: skip
-    return ComparisonProblem(found.function, found.name, point, order, seconds, traced)
+    return ComparisonProblem(problem.function, problem.name, point, order, seconds, traced)
 
 
 def _named(point: Any, symbols: Sequence[sp.Basic]) -> Any:
@@ -263,12 +263,12 @@ def differentiated_by(diff: Callable[[Any, Any], Any], formula: Any, symbols: Se
     >>> differentiated_by(sp.diff, x**2 * y, (x, y), 2)
     [2*y, 2*x, 2*x, 0]
     """
-    found: dict[tuple[int, ...], Any] = {(0,) * len(symbols): formula}
+    derivatives: dict[tuple[int, ...], Any] = {(0,) * len(symbols): formula}
     for _ in range(order):
         higher = {}
-        for times, expression in found.items():
+        for times, expression in derivatives.items():
             last = max((k for k, count in enumerate(times) if count), default=0)
             for k in range(last, len(symbols)):
                 higher[*times[:k], times[k] + 1, *times[k + 1 :]] = diff(expression, symbols[k])
-        found = higher
-    return list(spread(found, len(symbols), order))
+        derivatives = higher
+    return list(spread(derivatives, len(symbols), order))

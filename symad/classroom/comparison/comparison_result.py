@@ -48,8 +48,7 @@ class Comparison(Shown):
 
     def __getitem__(self, route: str) -> Row:
         """Return the row of a route by its name; KeyError where there is none."""
-        found = {row.route: row for row in self.rows}
-        return found[route]
+        return {row.route: row for row in self.rows}[route]
 
     def __bool__(self) -> bool:
         """Whether no route is wrong."""
@@ -164,10 +163,10 @@ COLUMNS: tuple[tuple[str, str, Callable[[Row], Cell]], ...] = (
 
 def _reasons(rows: Sequence[Row]) -> list[tuple[Cell, ...]]:
     """Return each reason once, with the routes that it is of."""
-    found: dict[str, list[str]] = {}
+    routes_of: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault(row.reason, []).append(row.route)
-    return [("; ".join(names), reason) for reason, names in found.items()]
+        routes_of.setdefault(row.reason, []).append(row.route)
+    return [("; ".join(names), reason) for reason, names in routes_of.items()]
 
 
 def markdown_table(header: Sequence[Cell], rows: Sequence[Sequence[Cell]], align: str) -> str:

@@ -111,8 +111,8 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-def _flat(problem: ComparisonProblem, found: Any) -> tuple[float, ...]:
-    values = np.asarray(found, dtype=float).ravel()
+def _flat(problem: ComparisonProblem, result: Any) -> tuple[float, ...]:
+    values = np.asarray(result, dtype=float).ravel()
     if len(values) != problem.inputs**problem.order:
         raise ValueError(f"{len(values)} values, where there are {problem.inputs**problem.order} derivatives")
     return tuple(values.tolist())
@@ -128,19 +128,19 @@ def _judged(measures: Measures, built: Built, expected: float) -> Judged:
         if digits is None:
             return Judged("inaccurate", "overflow or underflow may spoil floats at every random point")
         return _judged_by_values(digits, len(samples), expected)
-    found = agreement(problem, built.traced, samples)
-    if not found.points:
-        return Judged("no number", str(found))
-    if not found.passed:
-        return Judged("wrong", str(found))
+    result = agreement(problem, built.traced, samples)
+    if not result.points:
+        return Judged("no number", str(result))
+    if not result.passed:
+        return Judged("wrong", str(result))
     if _wrong_here(measures, built.traced):
-        return Judged("wrong", f"{found}; but at this very point the formula gives another number")
-    if found.agreed < found.points:
-        return Judged("agrees", str(found))
+        return Judged("wrong", f"{result}; but at this very point the formula gives another number")
+    if result.agreed < result.points:
+        return Judged("agrees", str(result))
     seconds = min(LONGEST_PROOF, problem.seconds / 2)
     if measures.provable and proved(built.traced, problem.by_sympy()[0], problem.symbols, seconds):
         return Judged("proved", PROOF, built.traced)
-    return Judged("tested", str(found), built.traced)
+    return Judged("tested", str(result), built.traced)
 
 
 def _wrong_here(measures: Measures, traced: Trace) -> bool:
@@ -148,8 +148,8 @@ def _wrong_here(measures: Measures, traced: Trace) -> bool:
     reference = measures.reference
     if reference.refusal or reference.source != FROM_VALUES:
         return False
-    found = agreement(measures.problem, traced, [sample_at(measures.problem, reference.values)])
-    return found.points > 0 and not found.passed
+    result = agreement(measures.problem, traced, [sample_at(measures.problem, reference.values)])
+    return result.points > 0 and not result.passed
 
 
 def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
@@ -206,16 +206,16 @@ def errors_of(values: Sequence[float], reference: Reference) -> Errors:
     >>> errors_of([1.0, 2.0], Reference((1, 2)))
     Errors(ulp=0.0, digits=16.0, absolute=0.0, lost=0)
     """
-    found = compare_exact(values, reference.values)
+    errors = compare_exact(values, reference.values)
     pairs = list(zip(values, reference.values, strict=True))
     largest = max(abs(float(exact)) for exact in reference.values)
     lost = sum(not abs(mpmath.mpf(value) - exact) < abs(exact) for value, exact in pairs if exact)
     if not largest:
-        return Errors(None, None, found.scaled, 0)
-    if not math.isfinite(found.scaled):
+        return Errors(None, None, errors.scaled, 0)
+    if not math.isfinite(errors.scaled):
         return Errors(math.inf, 0.0, math.inf, lost)
-    digits = -math.log10(found.scaled) if found.scaled else 16.0
-    return Errors(found.worst_ulp, min(16.0, max(0.0, digits)), found.scaled * largest, lost)
+    digits = -math.log10(errors.scaled) if errors.scaled else 16.0
+    return Errors(errors.worst_ulp, min(16.0, max(0.0, digits)), errors.scaled * largest, lost)
 
 
 def calling_time(call: Callable[[Any], Any], x: Any) -> float:

@@ -37,16 +37,16 @@ def stencil(times: Sequence[int], kind: Kind) -> dict[tuple[int, ...], int]:
     >>> stencil((1, 1), "forward")
     {(0, 0): 1, (0, 1): -1, (1, 0): -1, (1, 1): 1}
     """
-    found = {(0,) * len(times): 1}
+    coefficients = {(0,) * len(times): 1}
     for direction, count in enumerate(times):
         for _ in range(count):
             moved: dict[tuple[int, ...], int] = {}
-            for offset, coefficient in found.items():
+            for offset, coefficient in coefficients.items():
                 for end, sign in zip(ENDS[kind], (-1, 1), strict=True):
                     place = (*offset[:direction], offset[direction] + end, *offset[direction + 1 :])
                     moved[place] = moved.get(place, 0) + sign * coefficient
-            found = moved
-    return found
+            coefficients = moved
+    return coefficients
 
 
 def difference(f: Function, x: Any, steps: Sequence[Any], times: Sequence[int], kind: Kind) -> Any:
@@ -89,12 +89,12 @@ def derivatives(f: Function, x: Any, order: int, kind: Kind, step: Any) -> Any:
     [6.0, 4.0, 4.0, 0.0]
     """
     axes = np.diag(step)
-    found = {}
+    by_index = {}
     for times in multi_indices(len(x), order):
         used = [k for k, count in enumerate(times) if count]
         raw = difference(f, x, [axes[k] for k in used], [times[k] for k in used], kind)
-        found[times] = raw / math.prod(step[k] ** times[k] for k in used)
-    return spread(found, len(x), order).astype(float)
+        by_index[times] = raw / math.prod(step[k] ** times[k] for k in used)
+    return spread(by_index, len(x), order).astype(float)
 
 
 def spread(values: dict[tuple[int, ...], Any], inputs: int, order: int) -> Any:
@@ -103,10 +103,10 @@ def spread(values: dict[tuple[int, ...], Any], inputs: int, order: int) -> Any:
     >>> spread({(2, 0): 1, (1, 1): 2, (0, 2): 3}, 2, 2).tolist()
     [1, 2, 2, 3]
     """
-    found = np.empty(inputs**order, dtype=object)
+    tensor = np.empty(inputs**order, dtype=object)
     for position, place in enumerate(product(range(inputs), repeat=order)):
-        found[position] = values[tuple(place.count(k) for k in range(inputs))]
-    return found
+        tensor[position] = values[tuple(place.count(k) for k in range(inputs))]
+    return tensor
 
 
 def extrapolated(f: Function, x: Any, order: int) -> Any:
@@ -176,10 +176,10 @@ def settled_difference(f: Function, x: Any, directions: Sequence[Any], times: Se
     ...     bool(abs(steep / (10**40 * mpmath.cos(10**40)) - 1) < mpmath.mpf(10) ** -40)
     True
     """
-    found = before = mpmath.nan
+    slope = before = mpmath.nan
     for places in EXACT_STEPS:
-        before, found = found, exact_difference(f, x, directions, times, "central", places)
-        if found and abs(found - before) <= abs(found) * mpmath.mpf(10) ** -SETTLED_DIGITS:
-            return found
+        before, slope = slope, exact_difference(f, x, directions, times, "central", places)
+        if slope and abs(slope - before) <= abs(slope) * mpmath.mpf(10) ** -SETTLED_DIGITS:
+            return slope
     nothing = abs(before) * mpmath.mpf(10) ** -SETTLED_DIGITS + (1 + abs(f(x))) * mpmath.mpf(10) ** -EXACT_STEPS[1]
-    return mpmath.mpf(0) if abs(found) <= nothing else mpmath.nan
+    return mpmath.mpf(0) if abs(slope) <= nothing else mpmath.nan

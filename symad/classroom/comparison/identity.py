@@ -88,7 +88,7 @@ def samples_of(problem: ComparisonProblem) -> list[Sample]:
     They are always the same, so that a comparison can be repeated.
     """
     generator = np.random.default_rng(0)
-    found: list[Sample] = []
+    samples: list[Sample] = []
     center = np.where(np.isfinite(problem.flat), problem.flat, 1.0)
     for attempt in range(3 * POINTS):
         size = np.maximum(np.abs(center), 0.0 if attempt % 2 else 1.0)
@@ -101,18 +101,18 @@ def samples_of(problem: ComparisonProblem) -> list[Sample]:
         if mpmath.isfinite(exact):
             along = tuple(directions) if not problem.scalar else tuple(directions) * problem.order
             scale = max(abs(value) for value in (*x, mpmath.mpf(10) ** -10)) ** problem.order
-            found.append(Sample(x, along, exact, abs(problem.exactly(x)) / scale * _tenth(30)))
-        if len(found) == POINTS:
+            samples.append(Sample(x, along, exact, abs(problem.exactly(x)) / scale * _tenth(30)))
+        if len(samples) == POINTS:
             break
-    return found
+    return samples
 
 
 def sample_at(problem: ComparisonProblem, values: Sequence[Any]) -> Sample:
     """Return the sample of the point itself, whose exact derivatives are known."""
     generator, times = np.random.default_rng(2), problem.order
     with mpmath.workdps(working_digits(times, _exact(problem.flat))):
-        one = [_exact(1.0)] * times
-        along = one if problem.scalar else [_exact(_random(generator, problem.inputs)) for _ in range(times)]
+        ones = [_exact(1.0)] * times
+        along = ones if problem.scalar else [_exact(_random(generator, problem.inputs)) for _ in range(times)]
         return Sample(_exact(problem.flat), tuple(along), contracted(np.array(values, dtype=object), along), 0)
 
 
@@ -138,18 +138,16 @@ def contracted(tensor: Any, directions: Sequence[Any]) -> Any:
 
 def agreement(problem: ComparisonProblem, traced: Trace, points: Sequence[Sample]) -> Agreement:
     """Return at how many random points a formula is the derivative, to AGREED_DIGITS digits."""
-    found = list[float]()
+    correct = list[float]()
     for point in points:
         digits = working_digits(problem.order, point.x)
         with mpmath.workdps(digits):
             values = dict(zip(traced.inputs.flat, point.x, strict=True))
             tensor = evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=digits)
             if all(map(mpmath.isfinite, tensor)):
-                found.append(_digits(np.array(tensor, dtype=object), point))
-    agreed = sum(right >= AGREED_DIGITS for right in found)
-    return Agreement(
-        agreed, len(found), difference_degree(problem, traced), min(found, default=0.0), _rounded(problem, traced)
-    )
+                correct.append(_digits(np.array(tensor, dtype=object), point))
+    agreed, degree = sum(right >= AGREED_DIGITS for right in correct), difference_degree(problem, traced)
+    return Agreement(agreed, len(correct), degree, min(correct, default=0.0), _rounded(problem, traced))
 
 
 def _rounded(problem: ComparisonProblem, traced: Trace) -> float:
@@ -179,19 +177,19 @@ def digits_at(problem: ComparisonProblem, call: Any, points: Sequence[Sample]) -
 
     None where points or derivatives are so large or small that a right route may overflow or underflow on the way.
     """
-    held = [
+    usable = [
         point
         for point in points
         if all(1 / MILD < abs(number) < MILD for number in point.x if number)
         and (abs(point.exact) <= point.noise or 1 / MILD < abs(point.exact) < MILD)
     ]
-    best = 0.0 if held else None
-    for point in held:
+    best = 0.0 if usable else None
+    for point in usable:
         with np.errstate(all="ignore"):
             values = np.asarray(call(problem.shaped(point.x.astype(float))), dtype=float).ravel()
-        found = float(contracted(values, [v.astype(float) for v in point.directions]))
-        if math.isfinite(found):
-            best = max(best or 0.0, right_digits(found, point.exact, point.noise))
+        slope = float(contracted(values, [v.astype(float) for v in point.directions]))
+        if math.isfinite(slope):
+            best = max(best or 0.0, right_digits(slope, point.exact, point.noise))
     return best
 
 
@@ -233,8 +231,8 @@ def degrees(rows: Rows, outputs: Sequence[int], inputs: Sequence[int]) -> Degree
     """Return bounds of the degrees of numerator and common denominator; None for what is no rational function.
 
     >>> import symad as sa
-    >>> found = sa.trace(lambda x: x**3 / (1 + x**2), 1.0)
-    >>> degrees(found.graph, found.outputs.flat, found.inputs.flat)
+    >>> traced = sa.trace(lambda x: x**3 / (1 + x**2), 1.0)
+    >>> degrees(traced.graph, traced.outputs.flat, traced.inputs.flat)
     (3, 2)
     """
     known: dict[int, Degree] = dict.fromkeys(inputs, (1, 0))
@@ -267,12 +265,12 @@ def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.S
     try:
         with time_limit(seconds, "a proof"):
             exact = not _has_floats(traced)  # SymPy would round their sums and products
-            found = to_sympy(traced.graph, traced.outputs.flat, evaluate=exact)
-            size = sizes_of_expressions([*found, *expressions]).tree
+            formulas = to_sympy(traced.graph, traced.outputs.flat, evaluate=exact)
+            size = sizes_of_expressions([*formulas, *expressions]).tree
             if size > LARGEST_PROOF or any(expression.has(*UNPROVABLE) for expression in expressions):
                 return False
             names = dict(zip((traced.graph.atoms[node] for node in traced.inputs.flat), symbols, strict=True))
-            pairs = dict.fromkeys(zip(found, expressions, strict=True))
+            pairs = dict.fromkeys(zip(formulas, expressions, strict=True))
             sides = ((_rational(left).xreplace(names), _rational(right)) for left, right in pairs)
             return all(algebraic_gap(*map(_written_out, both)) == 0 for both in sides)
     except (LimitError, RecursionError, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):

@@ -67,12 +67,12 @@ def reference_of(problem: ComparisonProblem) -> Reference:
 
 def _differences(problem: ComparisonProblem, x: Any) -> Sequence[Any]:
     axes = np.diag(np.array([mpmath.mpf(1)] * problem.inputs, dtype=object))
-    found = {}
+    by_index = {}
     for times in multi_indices(problem.inputs, problem.order):
         used = [k for k, count in enumerate(times) if count]
         counts = [times[k] for k in used]
-        found[times] = settled_difference(problem.exactly, x, [axes[k] for k in used], counts)
-    values: Sequence[Any] = spread(found, problem.inputs, problem.order).tolist()
+        by_index[times] = settled_difference(problem.exactly, x, [axes[k] for k in used], counts)
+    values: Sequence[Any] = spread(by_index, problem.inputs, problem.order).tolist()
     return values
 
 
@@ -135,9 +135,9 @@ def enclosure_of(traced: Trace, problem: ComparisonProblem) -> Enclosure:
     """Return balls around the values of a formula at the point (extra: symad[rigorous])."""
     try:
         with mpmath.workdps(60):
-            found = enclose(traced, problem.flat)
-            if not all(ball.is_finite() for ball in found):
+            balls = enclose(traced, problem.flat)
+            if not all(ball.is_finite() for ball in balls):
                 return Enclosure((), (), "ball arithmetic gives no finite enclosure")
-            return Enclosure(tuple(as_mpf(ball.mid()) for ball in found), tuple(as_mpf(ball.rad()) for ball in found))
+            return Enclosure(tuple(as_mpf(ball.mid()) for ball in balls), tuple(as_mpf(ball.rad()) for ball in balls))
     except WorkbenchError as error:
         return Enclosure((), (), str(error).splitlines()[0])

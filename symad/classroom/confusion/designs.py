@@ -24,15 +24,12 @@ Term = tuple[float, tuple[int, ...]]  # a coefficient, and the numbers of the ep
 class _DualNumbers(Design):
     """Designs on dual numbers: a slope is the coefficient of an epsilon, taken by the design's own extraction."""
 
-    def __init__(self) -> None:
-        self.derivative: naive.Derivative = self.make()
+    operator: Callable[[], naive.Derivative]  # makes a fresh one
 
-    def make(self) -> naive.Derivative:
-        """Return a fresh operator."""
-        raise NotImplementedError
+    def __init__(self) -> None:
+        self.derivative: naive.Derivative = type(self).operator()
 
     def epsilons(self, tags: Sequence[int]) -> Marked:
-        """Return the product of the epsilons of tags."""
         return epsilons([tag + 1 for tag in tags])
 
     def shown(self, number: Any, opened: Sequence[Opened]) -> Cell:
@@ -57,9 +54,7 @@ class Tagless(_DualNumbers):
 
     name: str = "no tag"
     leaves_out: str = "All levels use one and the same epsilon."
-
-    def make(self) -> naive.Derivative:
-        return naive.tagless()
+    operator = naive.tagless
 
     def epsilons(self, tags: Sequence[int]) -> Marked:
         return Marked(sp.Symbol("epsilon"), "epsilon")
@@ -70,9 +65,7 @@ class SharedTag(_DualNumbers):
 
     name: str = "shared tag"
     leaves_out: str = "One epsilon for all uses of a derivative that is a function."
-
-    def make(self) -> naive.Derivative:
-        return naive.shared_tag()
+    operator = naive.shared_tag
 
 
 class NoAlias(Design):
@@ -144,8 +137,8 @@ class Right(Design):
         return polynomial(_coefficients(number, opened), epsilons)
 
     def seen(self, number: Any, opened: Sequence[Opened]) -> tuple[float, float]:
-        found = {levels: coefficient for coefficient, levels in _coefficients(number, opened)}
-        return found[()], found.get((len(opened),), 0.0)
+        coefficients = {levels: coefficient for coefficient, levels in _coefficients(number, opened)}
+        return coefficients[()], coefficients.get((len(opened),), 0.0)
 
 
 def epsilons(levels: Sequence[int]) -> Marked:
@@ -185,12 +178,12 @@ def _coefficients(number: Any, opened: Sequence[Opened]) -> list[Term]:
     if not isinstance(number, Scalar):
         return [(float(number), ())]
     graph, build = number.scope.graph, Builder(number.scope.graph)
-    found: dict[tuple[int, ...], int] = {(): number.node}
+    node_of: dict[tuple[int, ...], int] = {(): number.node}
     for level in range(len(opened), 0, -1):  # the innermost first: the levels around it see through its alias
         alias = opened[level - 1].parameter.number.node
-        for levels, node in list(found.items()):
+        for levels, node in list(node_of.items()):
             (slope,) = linearize(build, [node], [alias]).apply(build, [build.one])
             if slope is not None:
-                found[level, *levels] = slope
-    values = evaluate(graph, list(found.values()), number.scope.values)
-    return [(float(value), levels) for value, levels in zip(values, found, strict=True)]
+                node_of[level, *levels] = slope
+    values = evaluate(graph, list(node_of.values()), number.scope.values)
+    return [(float(value), levels) for value, levels in zip(values, node_of, strict=True)]

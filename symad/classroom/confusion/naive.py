@@ -169,8 +169,8 @@ def no_alias() -> Derivative:
 
     def derivative(f: Callable[..., Any], a: Any) -> Any:
         parameter = a if isinstance(a, sp.Symbol) else sp.Dummy()
-        found = sp.diff(f(parameter), parameter).subs(parameter, a)
-        return float(found) if found.is_number else found
+        slope = sp.diff(f(parameter), parameter).subs(parameter, a)
+        return float(slope) if slope.is_number else slope
 
     return derivative
 

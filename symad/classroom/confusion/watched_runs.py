@@ -189,8 +189,8 @@ class _Recorder:
             self.curried = True
             return lambda *more: self._returned(value(*more))
         if not isinstance(value, (Watched, *_NUMBERS)):
-            what = f"a function that returns {type(value).__name__} in an exhibited program"
-            raise ArgumentError(what, where=user_place(), do="let it return one number")
+            subject = f"a function that returns {type(value).__name__} in an exhibited program"
+            raise ArgumentError(subject, where=user_place(), do="let it return one number")
         self.opened[-1].result = self.name_of(value)
         return _plain(value)
 
@@ -285,10 +285,10 @@ class Watched(NDArrayOperatorsMixin):
         _refuse_function("a plain float")
 
 
-def _refuse_function(what: str) -> NoReturn:
+def _refuse_function(subject: str) -> NoReturn:
     functions = ", ".join(f"np.{name}" for name in FUNCTIONS)
     why = "the designs that are compared do not have it"
-    raise TraceError(f"{what} in an exhibited program", where=user_place(), why=why, do=f"use {functions}")
+    raise TraceError(f"{subject} in an exhibited program", where=user_place(), why=why, do=f"use {functions}")
 
 
 def equal(a: float | None, b: float | None) -> bool:

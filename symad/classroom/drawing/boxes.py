@@ -51,14 +51,14 @@ class Box:
 
     @property
     def style(self) -> Style:
-        """The role that gives the colour: what is derived before what is kept; an input stays a parameter."""
+        """The role that gives the colour: the strongest mark. An input stays a parameter."""
         if self.kind in ("input", "parameter") and any(style == "parameter" for style, _ in self.marks):
             return "parameter"
         return max(self.marks, key=lambda mark: (_ORDER.index(mark[0]), mark[1]), default=("primal", 0))[0]
 
     @property
     def letters(self) -> str:
-        """The marks in short: R1 T2."""
+        """The marks in short, such as "R1 T2"."""
         return " ".join(f"{LOOKS[style].letter}{level or ''}" for style, level in self.marks)
 
 
@@ -74,7 +74,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Diagram:
-    """Boxes, in an order in which arrows lead forwards (but those that lead back); which box a node is in."""
+    """Boxes in an order in which forward arrows point forwards, and the box of each node."""
 
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
@@ -82,7 +82,7 @@ class Diagram:
 
     @property
     def operations(self) -> int:
-        """Number of operations of all boxes together."""
+        """Number of operations in all boxes."""
         return sum(box.operations for box in self.boxes)
 
 
@@ -102,7 +102,7 @@ class DrawnGraph:
 
 
 class GraphReading:
-    """A graph as it is looked at: the nodes that get boxes, their names, their operands with aliases seen through."""
+    """The nodes of a graph that get boxes, their names, and their operands without aliases."""
 
     source: DrawnGraph
 
@@ -117,7 +117,8 @@ class GraphReading:
         self.marks: dict[int, tuple[Mark, ...]] = {}
         for node in self.order:
             self._look_at(node, counted)
-        self.nodes: list[int] = [node for node in self.order if self._has_box(node)]
+        boxed = (node for node in self.order if node not in self.seen_as)
+        self.nodes: list[int] = [node for node in boxed if node in self.results or not is_constant(graph, node)]
         self.operands: dict[int, tuple[int, ...]] = {
             node: tuple(self.seen_as.get(o, o) for o in operands_of(graph, node) if not is_constant(graph, o))
             for node in self.nodes
@@ -139,13 +140,8 @@ class GraphReading:
                 return
         self.marks[node] = marks
 
-    def _has_box(self, node: int) -> bool:
-        if node in self.seen_as:
-            return False
-        return node in self.results or not is_constant(self.source.graph, node)
-
     def constants(self, node: int) -> tuple[sp.Basic | None, ...]:
-        """Return of each operand its value if it is a constant, else None."""
+        """Return for each operand its value if it is a constant, else None."""
         if node not in self._constants:
             graph = self.source.graph
             values = (graph.atoms[o] if is_constant(graph, o) else None for o in operands_of(graph, node))
@@ -153,7 +149,6 @@ class GraphReading:
         return self._constants[node]
 
     def box(self, node: int) -> Box:
-        """Return the box of one node."""
         return replace(self._box(node), nodes=self.source.links.get(node, ""))
 
     def _box(self, node: int) -> Box:
@@ -173,7 +168,7 @@ class GraphReading:
         return Box(label, self.names[node], "operation", formula, marks, uses, results, operations=1)
 
     def label_below(self, node: int) -> str:
-        """Return the label of an alias: what it stands for."""
+        """Return the label of an alias: the operand that it stands for."""
         graph, (operand,) = self.source.graph, operands_of(self.source.graph, node)
         known = is_constant(graph, operand)
         return f"= {number_label(graph.atoms[operand]) if known else symbol_label(self.names[operand])}"
@@ -181,16 +176,15 @@ class GraphReading:
     @property
     def inputs(self) -> int:
         """Number of inputs that something depends on."""
-        return sum(
-            not self.source.graph.operands[node] and not is_constant(self.source.graph, node) for node in self.nodes
-        )
+        graph = self.source.graph
+        return sum(not graph.operands[node] and not is_constant(graph, node) for node in self.nodes)
 
     @property
     def shared(self) -> int:
-        """Number of operations whose values are used several times."""
+        """Number of operations whose values are used more than once."""
         graph = self.source.graph
-        made = (node for node in self.nodes if graph.operands[node] and graph.heads[node] is not Alias)
-        return sum(self.uses[node] + len(self.results.get(node, ())) > 1 for node in made)
+        computed = (node for node in self.nodes if graph.operands[node] and graph.heads[node] is not Alias)
+        return sum(self.uses[node] + len(self.results.get(node, ())) > 1 for node in computed)
 
 
 def diagram_of(reading: GraphReading) -> Diagram:
@@ -199,8 +193,8 @@ def diagram_of(reading: GraphReading) -> Diagram:
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
     >>> s = graph.node(sp.sin, x)
-    >>> drawn = diagram_of(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",))))
-    >>> [box.label for box in drawn.boxes], drawn.boxes[1].uses, drawn.operations
+    >>> diagram = diagram_of(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",))))
+    >>> [box.label for box in diagram.boxes], diagram.boxes[1].uses, diagram.operations
     (['x', 'sin', 'exp', '×'], 2, 3)
     """
     number = {node: k for k, node in enumerate(reading.nodes)}
@@ -210,7 +204,7 @@ def diagram_of(reading: GraphReading) -> Diagram:
 
 
 def operands_of(graph: Rows, node: int) -> tuple[int, ...]:
-    """Return the operands whose values a node is made of: of an alias with a rule, only its value."""
+    """Return the operands that give a node its value; an alias with a rule has one."""
     return graph.operands[node][:1] if graph.heads[node] is Alias else graph.operands[node]
 
 
@@ -221,7 +215,7 @@ def is_constant(graph: Graph, node: int) -> bool:
 
 
 def names_of(graph: Graph, order: Sequence[int], seen_as: Mapping[int, int]) -> dict[int, str]:
-    """Return a name for each node but constants: inputs their own, the others v1, v2, ... in order of computation."""
+    """Return a name for each node except constants: inputs keep their own, the others are v1, v2, ... in order."""
     names: dict[int, str] = {}
     operations = 0
     for node in order:
@@ -234,7 +228,7 @@ def names_of(graph: Graph, order: Sequence[int], seen_as: Mapping[int, int]) -> 
 
 
 def formula_of(graph: Graph, node: int, names: Mapping[int, str]) -> str:
-    """Return how one node is made of the names of its operands, in SymPy's notation."""
+    """Return the formula of a node in the names of its operands, in SymPy's notation."""
     operands, head = operands_of(graph, node), graph.heads[node]
     parts = [_part(graph, operand, names.get(operand, "")) for operand in operands]
     if head is Alias:
@@ -246,7 +240,7 @@ def formula_of(graph: Graph, node: int, names: Mapping[int, str]) -> str:
 
 
 def _part(graph: Graph, node: int, name: str) -> sp.Basic:
-    """Return what stands for an operand: its value in few letters, or a symbol that may stand where it does."""
+    """Return an operand as it stands in a formula: a short constant or a symbol."""
     if node in graph.atoms and not graph.operands[node]:
         atom = graph.atoms[node]
         large = isinstance(atom, sp.Rational) and max(abs(atom.p), atom.q) >= _LARGE
@@ -255,7 +249,7 @@ def _part(graph: Graph, node: int, name: str) -> sp.Basic:
 
 
 def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
-    """Return how many operations the unfolded expressions have: a shared one counts at every use, an alias nowhere.
+    """Return the operations of the unfolded expressions: shared ones count at every use, aliases never.
 
     >>> graph = Graph()
     >>> node = graph.leaf(sp.Symbol("x"))
@@ -268,7 +262,7 @@ def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
 
 
 def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
-    """Return how many operations the unfolded expression of each node has; a number is kept as long as it is needed."""
+    """Return the operations of each node's unfolded expression. A size is deleted after its last use."""
     order = reachable(rows, nodes)
     waiting = Counter(operand for node in order for operand in operands_of(rows, node))
     waiting.update(nodes)
@@ -284,41 +278,41 @@ def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
 
 
 def unfolded(reading: GraphReading, limit: int) -> Diagram:
-    """Return the expression tree as a diagram of about `limit` boxes; what is left out is told by its size.
+    """Return the expression tree as a diagram of about `limit` boxes. Omitted parts are one box with their size.
 
     A value that is used twice has two boxes, of the same name. The levels next to the results are drawn first.
 
     >>> graph = Graph()
     >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
-    >>> drawn = unfolded(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)
-    >>> [box.label for box in drawn.boxes], drawn.operations
+    >>> diagram = unfolded(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)
+    >>> [box.label for box in diagram.boxes], diagram.operations
     (['x', 'x', 'sin', 'sin', '×'], 3)
     """
     source = reading.source
-    found: list[tuple[int, int]] = []
+    arrows: list[tuple[int, int]] = []
     hidden: set[int] = set()  # places of what is left out
     waiting = [(node, -1) for node in dict.fromkeys(reading.seen_as.get(node, node) for node in source.outputs)]
     for place, (node, user) in enumerate(waiting):  # grows while it is read
         if user >= 0:
-            found.append((place, user))
+            arrows.append((place, user))
         if reading.operands[node] and len(waiting) + len(reading.operands[node]) > limit:
             hidden.add(place)
         else:
             waiting += [(operand, place) for operand in reading.operands[node]]
     left_out = sorted({waiting[place][0] for place in hidden})
     sizes = dict(zip(left_out, tree_sizes(source.graph, left_out), strict=True))
-    made: list[Box] = []
+    boxes: list[Box] = []
     seen: set[int] = set()
     for place, (node, user) in enumerate(waiting):
-        made.append(_left_out(sizes[node]) if place in hidden else _one_use(reading, node, user, node in seen))
+        boxes.append(_left_out(sizes[node]) if place in hidden else _one_use(reading, node, user, node in seen))
         seen.add(node)
-    last = len(made) - 1
-    return Diagram(tuple(made[::-1]), tuple(Edge(last - source, last - target) for source, target in found[::-1]))
+    last = len(boxes) - 1
+    return Diagram(tuple(boxes[::-1]), tuple(Edge(last - source, last - target) for source, target in arrows[::-1]))
 
 
-def _one_use(reading: GraphReading, node: int, user: int, again: bool) -> Box:
+def _one_use(reading: GraphReading, node: int, user: int, repeated: bool) -> Box:
     box = reading.box(node)
-    kind: Kind = "again" if again and box.kind == "operation" else box.kind
+    kind: Kind = "again" if repeated and box.kind == "operation" else box.kind
     return replace(box, kind=kind, uses=1, results=box.results if user < 0 else ())
 
 

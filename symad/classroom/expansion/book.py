@@ -111,7 +111,7 @@ class Level:
 
     def lines(self, expression: sp.Expr) -> list[BookLine]:
         """Return the lines of an expression: each of its parts once, the whole at the end."""
-        found: list[BookLine] = []
+        lines: list[BookLine] = []
         done: set[sp.Basic] = set(self.parts)
         stack = [(expression, False)]
         while stack:
@@ -120,12 +120,12 @@ class Level:
                 continue
             if ready:
                 done.add(node)
-                found += self._line(node)
+                lines += self._line(node)
                 continue
             stack.append((node, True))
             if not self._is_multiplied_out(node):
                 stack += [(part, False) for part in reversed(_inner(node))]
-        return found
+        return lines
 
     def _is_multiplied_out(self, node: sp.Expr) -> bool:
         """Return whether an expression is a polynomial that is multiplied out as a whole."""
@@ -145,9 +145,8 @@ class Level:
         if node.is_Mul:
             return self._product(node)
         if node.is_Pow and node.base.has(*self.moves):
-            return (
-                self._quotient(sp.S.One, 1 / node, node) if node.exp.is_Integer and node.exp < 0 else self._power(node)
-            )
+            is_reciprocal = node.exp.is_Integer and node.exp < 0
+            return self._quotient(sp.S.One, 1 / node, node) if is_reciprocal else self._power(node)
         return self._series(node)
 
     def _multiplied_out(self, node: sp.Expr) -> list[BookLine]:
@@ -155,21 +154,16 @@ class Level:
         moved = sp.expand(node.xreplace({symbol: symbol + part * e for symbol, part in self.moves.items()}))
         coefficients = _coefficients(moved, e)
         self.parts[node] = coefficients.get(1, sp.S.Zero)
-        if max(coefficients) <= 1 and not _is_product(node):
+        if max(coefficients) <= 1 and not (node.is_Mul and any(part.is_Add for part in node.args)):
             return []
-        left, right = self.moved(node), self._sum(coefficients)
-        why: tuple[Inline, ...] = ("multiplied out",)
-        return [BookLine(left, right, (*why, *self._struck(max(coefficients))))]
+        why = ("multiplied out", *self._struck(max(coefficients)))
+        return [BookLine(self.moved(node), self._sum(coefficients), why)]
 
     def _struck(self, degree: int) -> tuple[Inline, ...]:
         if degree < 2:
             return ()
-        return (
-            "; ",
-            sp.Pow(self.eps, 2, evaluate=False),
-            " = 0",
-            " and all higher powers with it" if degree > 2 else "",
-        )
+        more = " and all higher powers with it" if degree > 2 else ""
+        return ("; ", sp.Pow(self.eps, 2, evaluate=False), " = 0", more)
 
     def _sum(self, coefficients: Mapping[int, sp.Expr]) -> sp.Expr:
         """Return a sum of powers of epsilon, those from the second on struck."""
@@ -230,9 +224,8 @@ class Level:
         coefficients = {k: sp.binomial(exponent, k) * base ** (exponent - k) * part**k for k in powers}
         self.parts[node] = coefficients[1]
         left = sp.Pow(self.dual(base), exponent, evaluate=False)
-        name = "multiplied out" if whole else "binomial series"
-        why = self._struck(max(coefficients)) if whole else self._struck(3)
-        return [BookLine(left, self._sum(coefficients), (name, *why))]
+        why = ("multiplied out", *self._struck(max(coefficients))) if whole else ("binomial series", *self._struck(3))
+        return [BookLine(left, self._sum(coefficients), why)]
 
     def _series(self, node: sp.Expr) -> list[BookLine]:
         """Return a function as its Taylor series, of which the second term is struck."""
@@ -259,12 +252,12 @@ def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
     slot = sp.Dummy("xi", real=True)
     try:
         first = node.func(slot).diff(slot)
-        found = first, first.diff(slot)
+        slopes = first, first.diff(slot)
     except (ArgumentIndexError, NotImplementedError, ValueError):
         return None
-    if any(slope.has(sp.Derivative, sp.Subs, sp.Piecewise, sp.nan) for slope in found):
+    if any(slope.has(sp.Derivative, sp.Subs, sp.Piecewise, sp.nan) for slope in slopes):
         return None
-    return tuple(slope.xreplace({slot: node.args[0]}) for slope in found)
+    return tuple(slope.xreplace({slot: node.args[0]}) for slope in slopes)
 
 
 def _inner(node: sp.Expr) -> list[sp.Expr]:
@@ -282,28 +275,24 @@ def _above_and_below(node: sp.Expr, moves: Moves) -> tuple[sp.Expr, sp.Expr]:
     return sp.Mul(*(part for part in node.args if part not in under)), sp.Mul(*(1 / part for part in under))
 
 
-def _is_product(node: sp.Expr) -> bool:
-    return bool(node.is_Mul and any(part.is_Add for part in node.args))
-
-
 def _coefficients(expanded: sp.Expr, e: sp.Symbol) -> dict[int, sp.Expr]:
     """Return the coefficients of a sum that is multiplied out, by their powers of a symbol."""
-    found: dict[int, list[sp.Expr]] = {}
+    terms_of: dict[int, list[sp.Expr]] = {}
     for term in sp.Add.make_args(expanded):
         rest, power = term.as_independent(e)
-        found.setdefault(int(power.as_base_exp()[1]) if power != 1 else 0, []).append(rest)
-    return {power: sp.Add(*terms) for power, terms in found.items() if sp.Add(*terms) != 0}
+        terms_of.setdefault(int(power.as_base_exp()[1]) if power != 1 else 0, []).append(rest)
+    return {power: sp.Add(*terms) for power, terms in terms_of.items() if sp.Add(*terms) != 0}
 
 
 def _rebuilt(expression: sp.Expr, shift: Mapping[sp.Expr, sp.Expr]) -> sp.Expr:
     """Return an expression with other operands, in which nothing is simplified."""
-    made: dict[sp.Basic, sp.Basic] = dict(shift)
+    rebuilt: dict[sp.Basic, sp.Basic] = dict(shift)
     for node in sp.postorder_traversal(expression):
-        if node not in made:
-            operands = [made[part] for part in node.args]
+        if node not in rebuilt:
+            operands = [rebuilt[part] for part in node.args]
             same = all(new is old for new, old in zip(operands, node.args, strict=True))
-            made[node] = node if same else _unevaluated(node, operands)
-    return made[expression]
+            rebuilt[node] = node if same else _unevaluated(node, operands)
+    return rebuilt[expression]
 
 
 def _unevaluated(node: sp.Basic, operands: Sequence[sp.Basic]) -> sp.Basic:

@@ -49,8 +49,8 @@ class Book:
             self.why_not = f"it is done for {most_levels} levels at most"
         else:
             self.coefficients[()] = as_sympy(formula)
-            found = (self._add(parts, k) for k in range(1, parts.levels + 1))
-            self.why_not = next(filter(None, found), "")
+            reasons = (self._add(parts, k) for k in range(1, parts.levels + 1))
+            self.why_not = next(filter(None, reasons), "")
 
     def _add(self, parts: Parts, k: int) -> str:
         """Expand one level; return why that is not done, "" where it is."""
@@ -74,13 +74,13 @@ class Book:
 
 def moves_of(parts: Parts, k: int) -> dict[Any, sp.Expr]:
     """Return by what a level moves the symbols of f, and the directions of earlier levels."""
-    given = [(list(parts.given.symbols), parts.directions[(k,)])]
-    given += [
-        (parts.directions[levels[:-1]], found)
-        for levels, found in parts.directions.items()
+    moved = [(list(parts.given.symbols), parts.directions[(k,)])]
+    moved += [
+        (parts.directions[levels[:-1]], direction)
+        for levels, direction in parts.directions.items()
         if len(levels) > 1 and levels[-1] == k
     ]
-    pairs = [(name, exact(part)) for names, found in given for name, part in zip(names, found, strict=True)]
+    pairs = [(name, exact(part)) for names, direction in moved for name, part in zip(names, direction, strict=True)]
     return {name: part for name, part in pairs if part != 0}
 
 

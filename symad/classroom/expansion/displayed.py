@@ -176,7 +176,7 @@ def check_lines(lines: Sequence[ExpansionStep], tangents: Mapping[Any, Any]) -> 
             values.known[line.name], plain.known[line.name] = value, constant(value.real)
             plain.known[line.part_name] = value.coefficient(1 << _OWN_LEVEL)
             pairs.append((plain.of(line.part), plain.known[line.part_name]))
-        return [[one for one, _ in pairs], [other for _, other in pairs]]
+        return [[left for left, _ in pairs], [right for _, right in pairs]]
 
     moves_itself = any(sp.sympify(tangent).has(*tangents) for tangent in tangents.values())
     if lines and not moves_itself:  # in f(x + x ε) the second x stands still, and lines do not tell the two apart
@@ -201,17 +201,17 @@ def _check(sides: Sides, definitions: Definitions, left: Any, right: Any) -> boo
     for attempt in range(_ATTEMPTS):
         with mp.workdps(DIGITS):
             try:
-                one, other = sides(definitions.values(attempt))
+                first, second = sides(definitions.values(attempt))
             except UnknownValueError:
                 break
             except (ArithmeticError, ValueError, TypeError):
                 continue
-            if not all(entry.is_real for entry in (*one, *other)):
+            if not all(entry.is_real for entry in (*first, *second)):
                 continue
-            distances = [entry.distance(same) for entry, same in zip(one, other, strict=True)]
+            distances = [entry.distance(same) for entry, same in zip(first, second, strict=True)]
             bound = _ROUNDED if floats else _AGREED
             if all(gap <= bound * max(1, size) for gap, size in distances):
-                checked["hold"] += len(one)
+                checked["hold"] += len(first)
                 return True
             raise InvariantError(
                 "a displayed equality that does not hold",

@@ -38,8 +38,8 @@ class Nested(sp.Expr):  # type: ignore[misc]
 
     def __new__(cls, *parts: Any) -> Nested:
         """Make the sum of coefficient * monomial; SymPy reorders nothing in it."""
-        made: Nested = super().__new__(cls, *map(sp.sympify, parts))
-        return made
+        total: Nested = super().__new__(cls, *map(sp.sympify, parts))
+        return total
 
     def _sympystr(self, printer: Any) -> str:
         return self._joined(printer._print, lambda text: f"({text})", "*")
@@ -98,13 +98,14 @@ def nested(coefficients: Mapping[Levels, sp.Expr], count: int) -> Nested | sp.Ex
     >>> nested({(): a, (1,): b, (2,): c, (1, 2): d}, 2)
     (a + b*epsilon_1) + (c + d*epsilon_1)*epsilon_2
     """
-    found: dict[Levels, Any] = dict(coefficients)
+    sums: dict[Levels, Any] = dict(coefficients)
     for level in range(1, count + 1):
-        pairs = [chosen for chosen in found if level not in chosen]
-        found = {
-            chosen: Nested(found[chosen], 1, found[_with(chosen, level)], Epsilon.of_level(level)) for chosen in pairs
+        pairs = [chosen for chosen in sums if level not in chosen]
+        sums = {
+            chosen: Nested(sums[chosen], 1, sums[tuple(sorted((*chosen, level)))], Epsilon.of_level(level))
+            for chosen in pairs
         }
-    return found[()]
+    return sums[()]
 
 
 def polynomial(coefficients: Mapping[Levels, sp.Expr]) -> sp.Expr:
@@ -190,7 +191,3 @@ def _names(expression: sp.Expr) -> dict[sp.Basic, sp.Expr]:
             continue
         traversal.skip()
     return names
-
-
-def _with(levels: Levels, level: int) -> Levels:
-    return tuple(sorted((*levels, level)))

@@ -115,7 +115,6 @@ class Expansion(Parts, Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return "Expansion of " + self.given.name
 
     def document(self) -> Document:
@@ -126,17 +125,16 @@ class Expansion(Parts, Shown):
         return self.text()
 
     def _assembled(self, assemble: Callable[[dict[Levels, sp.Expr]], sp.Expr]) -> Any:
-        count = len(self.result.flat)
-        return self._filled(
-            [assemble({levels: sp.sympify(row[k]) for levels, row in self.flat.items()}) for k in range(count)]
-        )
+        parts = [
+            {levels: sp.sympify(row[k]) for levels, row in self.flat.items()} for k in range(len(self.result.flat))
+        ]
+        return self._filled(list(map(assemble, parts)))
 
     def _filled(self, flat: Sequence[Any]) -> Any:
         """Return values in the structure of the result: arrays of floats where all are floats, else of objects."""
-        leaves, start = [], 0
+        leaves, values = [], iter(flat)
         for shape in self.result.shapes:
-            part = list(flat[start : start + math.prod(shape)])
-            start += len(part)
+            part = list(islice(values, math.prod(shape)))
             numeric = all(isinstance(value, float) for value in part)
             array = np.array(part).reshape(shape) if numeric else object_array(part, shape)
             leaves.append(array if shape else part[0])
@@ -145,14 +143,9 @@ class Expansion(Parts, Shown):
 
 @public_api
 def expand(
-    f: Any,
-    x: Any,
-    directions: Any = None,
-    *,
-    order: int | None = None,
-    detail: Detail = "steps",
+    f: Any, x: Any, directions: Any = None, *, order: int | None = None, detail: Detail = "steps",
     style: Style | None = None,
-) -> Expansion:
+) -> Expansion:  # fmt: skip
     """Return f(x + eps_1 v + eps_2 w + ...), where every eps squares to 0, one level at a time.
 
     f is a function and x its argument (a number, an array, a symbol); or f is a SymPy expression or a formula in a
@@ -181,36 +174,38 @@ def expand(
     if style is not None and style not in get_args(Style):
         raise ArgumentError(f"style={style!r}", do="use one of " + ", ".join(map(repr, get_args(Style))))
     if directions is None:
-        what = "an expansion without a direction"
-        raise ArgumentError(what, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")
+        subject = "an expansion without a direction"
+        raise ArgumentError(subject, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")
     _check_outside()
     if isinstance(directions, str) and len(names := directions.split()) > 1 and all(map(str.isidentifier, names)):
         directions = names  # "v w" is two of them, and not a product
-    found = given(f, x, parameters=True)
-    made = _expanded(found, by_levels(found.argument, directions, order), detail, style)
-    if style == "book" and (why := why_no_book(made)):
+    problem = given(f, x, parameters=True)
+    expansion = _expanded(problem, by_levels(problem.argument, directions, order), detail, style)
+    if style == "book" and (why := why_no_book(expansion)):
         raise ArgumentError("an expansion in the style of a book", where=user_place(), why=why, do="use style='rules'")
-    return made
+    return expansion
 
 
-def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail, style: Style | None) -> Expansion:
-    with open_level((found.argument,)) as level:
-        result = level.call(found.function)
-        asked = asked_conditions(level)
+def _expanded(problem: Given, directions: dict[Levels, list[Any]], detail: Detail, style: Style | None) -> Expansion:
+    with open_level((problem.argument,)) as level:
+        result = level.call(problem.function)
+        answers = asked_conditions(level)
         outputs = with_formal_heads(level.scope.graph, result.flat)
         traced = len(level.scope.graph)
-        moved = seeds(level, wanted)
+        moved = seeds(level, directions)
         _check_symbols(level)
-        nodes = levelled(level, outputs, moved, max(levels[-1] for levels in wanted))
+        nodes = levelled(level, outputs, moved, max(levels[-1] for levels in directions))
         atoms = (level.scope.graph.atoms.get(node) for node in reachable(level.scope.graph, level.parameters.flat))
         numeric = not any(isinstance(atom, sp.Symbol) for atom in atoms)
         values = NodeValues(level.scope.graph, traced, level.scope.values, numeric=numeric)
     in_order = epsilon.subsets(len(nodes.stages))
     found_all = iter(values.of([node for levels in in_order for node in nodes.coefficients[levels]]))
     flat = {levels: list(islice(found_all, len(outputs))) for levels in in_order}
-    symbols = dict(zip(level.parameters.flat, found.symbols, strict=True))
-    notes = notes_of(values, nodes, symbols, asked)
-    return Expansion(found, wanted, flat, notes, detail, style, values, nodes, level.parameters, result.refill(outputs))
+    symbols = dict(zip(level.parameters.flat, problem.symbols, strict=True))
+    notes = notes_of(values, nodes, symbols, answers)
+    return Expansion(
+        problem, directions, flat, notes, detail, style, values, nodes, level.parameters, result.refill(outputs)
+    )
 
 
 def _check_outside() -> None:

@@ -34,16 +34,16 @@ def by_levels(argument: Any, directions: Any, order: int | None) -> dict[Levels,
     {(1,): [3.0, 4.0], (2,): [3.0, 4.0]}
     """
     if order is not None:
-        found = _repeated(argument, directions, order)
+        by_key = _repeated(argument, directions, order)
     elif isinstance(directions, Mapping):
-        found = {_levels(key): direction for key, direction in directions.items()}
+        by_key = {_levels(key): direction for key, direction in directions.items()}
     elif isinstance(directions, list | tuple):
-        found = {(k,): direction for k, direction in enumerate(directions, 1)}
+        by_key = {(k,): direction for k, direction in enumerate(directions, 1)}
     else:
-        found = {(1,): directions}
-    count = max((max(levels) for levels in found), default=0)
+        by_key = {(1,): directions}
+    count = max((max(levels) for levels in by_key), default=0)
     _check_count(count)
-    fitted = {levels: _fitted(argument, direction, levels) for levels, direction in found.items()}
+    fitted = {levels: _fitted(argument, direction, levels) for levels, direction in by_key.items()}
     needed = [(k,) for k in range(1, count + 1)] + [key[:size] for key in fitted for size in range(1, len(key))]
     for levels in needed:
         fitted.setdefault(levels, [0] * len(next(iter(fitted.values()))))
@@ -75,12 +75,12 @@ def _levels(key: Any) -> Levels:
     """Return the key of a direction: (1, 2), 1, or a product of epsilons."""
     if isinstance(key, sp.Expr) and all(isinstance(factor, Epsilon) for factor in sp.Mul.make_args(key)):
         key = [int(factor.name.rpartition("_")[2]) for factor in sp.Mul.make_args(key)]
-    found = (key,) if isinstance(key, int) else tuple(key) if isinstance(key, tuple | list | frozenset | set) else ()
-    if not found or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in found):
+    levels = (key,) if isinstance(key, int) else tuple(key) if isinstance(key, tuple | list | frozenset | set) else ()
+    if not levels or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in levels):
         raise refusal(f"a direction for {key!r}", "levels are counted from 1", f"give {_WAYS}")
-    if len(set(found)) < len(found):
+    if len(set(levels)) < len(levels):
         raise refusal(f"a direction for {key!r}", "the square of an epsilon is 0", "name each level once")
-    return tuple(sorted(found))
+    return tuple(sorted(levels))
 
 
 def _check_count(count: int) -> None:
@@ -99,16 +99,16 @@ def _fitted(argument: Any, direction: Any, levels: Levels) -> list[Any]:
     read = _read(direction)
     leaves, structure = containers.flatten(argument)
     shapes = [np.shape(leaf) for leaf in leaves]
-    found, given = containers.flatten(read)
-    if given == structure and [np.shape(part) for part in found] == shapes:
-        return [item for part in found for item in _items(part)]
+    parts, own_structure = containers.flatten(read)
+    if own_structure == structure and [np.shape(part) for part in parts] == shapes:
+        return [item for part in parts for item in _items(part)]
     whole = np.asarray(read, dtype=object) if not isinstance(read, Mapping) else None
     if whole is not None and whole.shape == (shapes[0] if len(leaves) == 1 else np.shape(argument)):
         return list(whole.ravel().tolist())
-    wanted = f"has shape {shapes[0]}" if len(leaves) == 1 else f"has structure {structure}"
-    shape = f"of shape {whole.shape}" if whole is not None else f"of structure {given}"
+    expected = f"has shape {shapes[0]}" if len(leaves) == 1 else f"has structure {structure}"
+    shape = f"of shape {whole.shape}" if whole is not None else f"of structure {own_structure}"
     do = "give the directions as a list, also a single one" if len(levels) == 1 else "give it the shape of x"
-    raise refusal(f"{_named(levels)} {shape}", f"the argument {wanted}", do)
+    raise refusal(f"{_named(levels)} {shape}", f"the argument {expected}", do)
 
 
 def _read(direction: Any) -> Any:
@@ -159,20 +159,20 @@ def levelled(
     """
     build = level.build
     seeds = {levels: _held(level, nodes, levels, directions) for levels, nodes in directions.items()}
-    found: dict[Levels, list[int | None]] = {(): list(outputs)}
+    coefficients: dict[Levels, list[int | None]] = {(): list(outputs)}
     stages = []
     for k in range(1, count + 1):
         moved = _moved(level, seeds, k)
-        present = [node for nodes in found.values() for node in nodes if node is not None]
+        present = [node for nodes in coefficients.values() for node in nodes if node is not None]
         lines = between(build, present, list(moved))
         linear = linearize(build, [*present, *lines], list(moved))
         tangents = linear.apply(build, list(moved.values()))
         pushed = iter(tangents)
-        for chosen in list(found):
-            found[(*chosen, k)] = [None if node is None else next(pushed) for node in found[chosen]]
+        for chosen in list(coefficients):
+            coefficients[(*chosen, k)] = [None if node is None else next(pushed) for node in coefficients[chosen]]
         stages.append(Stage(k, linear.rows, {**moved, **dict(zip(lines, pushed, strict=True))}))
         _check_size(level, k, count)
-    return Levelled({tuple(sorted(levels)): nodes for levels, nodes in found.items()}, tuple(stages))
+    return Levelled({tuple(sorted(levels)): nodes for levels, nodes in coefficients.items()}, tuple(stages))
 
 
 def _held(
@@ -191,7 +191,7 @@ def _moved(level: Level, seeds: Mapping[Levels, Sequence[int | None]], k: int) -
     for levels, nodes in seeds.items():
         if len(levels) > 1 and levels[-1] == k:
             below = seeds[levels[:-1]]
-            moved |= {held: node for held, node in zip(below, nodes, strict=True) if held is not None}
+            moved |= {parameter: node for parameter, node in zip(below, nodes, strict=True) if parameter is not None}
     return moved
 
 

@@ -55,12 +55,12 @@ def _equal_at(graph: Graph, left: int, right: int, seed: int) -> bool:
             elif issubclass(graph.heads[node], Formal):
                 at = evaluate(graph, graph.operands[node], known)
                 known[node] = _some_function(graph.heads[node].__name__, at)
-        one, other = evaluate(graph, [left, right], known)
+        first, second = evaluate(graph, [left, right], known)
     except (WorkbenchError, ArithmeticError, ValueError):
         return True
-    if math.isnan(one) or math.isnan(other):
+    if math.isnan(first) or math.isnan(second):
         return True
-    return bool(abs(one - other) <= CLOSE * (abs(one) + abs(other)))
+    return bool(abs(first - second) <= CLOSE * (abs(first) + abs(second)))
 
 
 def _some_function(name: str, arguments: list[float]) -> float:
@@ -194,13 +194,13 @@ class NodeValues:
 
     def needed(self, nodes: Iterable[int]) -> set[int]:
         """Return what nodes depend on but for single points."""
-        stack, found = [self.resolved(node) for node in nodes], set[int]()
+        stack, needed = [self.resolved(node) for node in nodes], set[int]()
         while stack:
             node = stack.pop()
-            if node not in found:
-                found.add(node)
+            if node not in needed:
+                needed.add(node)
                 stack += map(self.resolved, self.graph.operands[node])
-        return found
+        return needed
 
     def _is_thin(self, condition: int) -> bool:
         return self._decided(condition, sp.Equality, sp.And, self._is_nearly_always)
@@ -210,9 +210,9 @@ class NodeValues:
 
     def _decided(self, condition: int, relation: Head, one_is_enough: Head, opposite: Callable[[int], bool]) -> bool:
         head, operands = self.graph.heads[condition], self.graph.operands[condition]
-        again = partial(self._decided, relation=relation, one_is_enough=one_is_enough, opposite=opposite)
+        decided = partial(self._decided, relation=relation, one_is_enough=one_is_enough, opposite=opposite)
         if head in (sp.And, sp.Or):
-            return (any if head is one_is_enough else all)(map(again, operands))
+            return (any if head is one_is_enough else all)(map(decided, operands))
         if head is sp.Not:
             return opposite(operands[0])
         if head is not relation or frozenset(operands) in self._asked_by_user:

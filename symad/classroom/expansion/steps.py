@@ -45,9 +45,9 @@ class NamedRule:
         if not self.partials:
             return self.name
         parts: list[Inline] = []
-        for called, found in self.partials:
+        for called, formula in self.partials:
             parts += [", " if parts else f"{self.name}: ", called]
-            parts += [" = ", found] if found != called else []
+            parts += [" = ", formula] if formula != called else []
         return tuple(parts)
 
 
@@ -87,16 +87,16 @@ def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, 
     moving = [letters[operand] for operand in dict.fromkeys(operands) if operand in active]
     line = build.graph.node(head, *[letters[operand] for operand in operands])
     values = NodeValues(build.graph, len(build.graph), {})
-    found = edges(build, line, moving.__contains__)
-    if not found:
+    partials = edges(build, line, moving.__contains__)
+    if not partials:
         return NamedRule("constant between its jumps")
     name = "power rule" if head is sp.Pow else "chain rule"
     if head is sp.Pow and build.constant(letters[operands[1]]) is None:
         name = "exponential" if operands[0] not in active else "power rule and exponential"
     elif head is sp.Pow and operands[1] == Builder(graph).minus_one:
         name = "reciprocal rule"
-    written = (sp.S.One if coefficient is None else values.of([coefficient])[0] for coefficient, _, _ in found)
-    called = (_called(head, build.graph, line, source) for _, source, _ in found)
+    written = (sp.S.One if coefficient is None else values.of([coefficient])[0] for coefficient, _, _ in partials)
+    called = (_called(head, build.graph, line, source) for _, source, _ in partials)
     return NamedRule(name, tuple(zip(called, written, strict=True)))
 
 
@@ -104,9 +104,8 @@ def _called(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
     """Return how a partial derivative is written: sin'(u), or d/du u**3."""
     letter, count = graph.atoms[source], len(graph.operands[line])
     if issubclass(head, Formal):
-        orders = tuple(
-            order + (operand == source) for order, operand in zip(head.orders, graph.operands[line], strict=True)
-        )
+        pairs = zip(head.orders, graph.operands[line], strict=True)
+        orders = tuple(order + (operand == source) for order, operand in pairs)
         return formal(head.function, orders)(*(graph.atoms[operand] for operand in graph.operands[line])).doit()
     if count == 1 and issubclass(head, sp.Function):
         return sp.Derivative(sp.Function(head.__name__)(letter), letter)
@@ -146,29 +145,29 @@ class ExpansionStep:
 
 
 def steps_of(
-    values: NodeValues, stages: Sequence[Stage], given: Mapping[int, sp.Expr], most: int
+    values: NodeValues, stages: Sequence[Stage], symbols: Mapping[int, sp.Expr], most: int
 ) -> list[list[ExpansionStep]]:
     """Return the lines of each stage, at most so many of each; `given` has the symbols of the parameters."""
     letter = _letter(values.graph)
     names: dict[int, sp.Symbol] = {}
-    found = []
+    steps = []
     for stage, new in zip(stages, new_rows(stages), strict=True):
         for target, _ in new:
             names[target] = sp.Symbol(f"{letter}_{len(names) + 1}")
-        lines, fresh = _StageLines(values, stage, names, given), {target for target, _ in new}
+        lines, fresh = _StageLines(values, stage, names, symbols), {target for target, _ in new}
         rows = [*new, *(row for row in stage.rows if row[0] not in fresh)]
-        found.append([lines.step(row, row[0] not in fresh) for row in rows[:most]])
-    return found
+        steps.append([lines.step(row, row[0] not in fresh) for row in rows[:most]])
+    return steps
 
 
 def new_rows(stages: Sequence[Stage]) -> list[list[Row]]:
     """Return for each stage the rows that no stage before it has."""
     seen: set[int] = set()
-    found = []
+    rows = []
     for stage in stages:
-        found.append([row for row in stage.rows if row[0] not in seen])
+        rows.append([row for row in stage.rows if row[0] not in seen])
         seen |= {target for target, _ in stage.rows}
-    return found
+    return rows
 
 
 def _letter(graph: Graph) -> str:
@@ -181,11 +180,11 @@ class _StageLines:
     """The lines of one stage, with the names that they and all before them have."""
 
     def __init__(
-        self, values: NodeValues, stage: Stage, names: Mapping[int, sp.Symbol], given: Mapping[int, sp.Expr]
+        self, values: NodeValues, stage: Stage, names: Mapping[int, sp.Symbol], symbols: Mapping[int, sp.Expr]
     ) -> None:
         self._values, self._graph, self._stage = values, values.graph, stage
         self._names = names
-        self._written: dict[int, sp.Expr] = {**given, **names}
+        self._written: dict[int, sp.Expr] = {**symbols, **names}
 
     def step(self, row: Row, repeated: bool) -> ExpansionStep:
         """Return the line of one row."""
@@ -196,16 +195,12 @@ class _StageLines:
         line = rebuild(self._graph.heads[target], written)
         active = {source for _, source, _ in edges}
         terms = [self._term(*edge) for edge in edges]
+        value, part_value = (self._values.short(node, SHORT) for node in (target, self._stage.parts[target]))
+        rule = rule_of(self._graph, target, active, self._written)
         return ExpansionStep(
-            self._stage.level,
-            self._names[target],
-            as_sympy(line),
-            rule_of(self._graph, target, active, self._written),
-            as_sympy(sp.Add(*terms)),
-            self._values.short(target, SHORT),
-            self._values.short(self._stage.parts[target], SHORT),
+            self._stage.level, self._names[target], as_sympy(line), rule, as_sympy(sp.Add(*terms)), value, part_value,
             repeated,
-        )
+        )  # fmt: skip
 
     def _term(self, coefficient: int | None, source: int, guard: int | None) -> sp.Expr:
         term = self._part_of(source)
@@ -283,8 +278,8 @@ class Parts:
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """The stages without what is needed only in single points, where a convention holds."""
-        wanted = [node for row in self.nodes.coefficients.values() for node in row if node is not None]
-        needed, resolved = self.values.needed(wanted), self.values.resolved
+        coefficients = [node for row in self.nodes.coefficients.values() for node in row if node is not None]
+        needed, resolved = self.values.needed(coefficients), self.values.resolved
         return tuple(
             replace(stage, rows=tuple(row for row in stage.rows if row[0] in needed and resolved(row[0]) == row[0]))
             for stage in self.nodes.stages

@@ -38,7 +38,6 @@ class Explanation(Explained, Shown):
 
     @property
     def title(self) -> str:
-        """What is explained."""
         return f"explain: {self.name}"
 
     def named(self, symbols: Sequence[sp.Basic], name: str = "") -> Explanation:
@@ -48,7 +47,6 @@ class Explanation(Explained, Shown):
         return Explanation(name or self.name, book, self.outputs, at_numbers=self.at_numbers, detail=self.detail)
 
     def document(self) -> Document:
-        """Return what is shown."""
         return document_of(self, self.title, short=self.detail == "short")
 
 
@@ -95,11 +93,11 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
         return explain(formula.function, formula.argument, *args[1:], detail=detail).named(formula.symbols)
     check_call(f, args)
     with noting() as events:
-        found = _on_symbols(f, args)
-        graph, symbols, outputs = found or _at_numbers(f, args)
+        traced = _on_symbols(f, args)
+        graph, symbols, outputs = traced or _at_numbers(f, args)
     book = Book(graph, symbols, History(graph, events))
     name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
-    return Explanation(name, book, tuple(outputs), at_numbers=found is None, detail=detail)
+    return Explanation(name, book, tuple(outputs), at_numbers=traced is None, detail=detail)
 
 
 def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
@@ -123,9 +121,6 @@ def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
         inputs = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
         scope.parameters = inputs.nodes
         outputs = lift_result(scope, call(f, lambda: wrap(scope, inputs)), name_of(f))
-        symbols = [
-            symbol
-            for array, path in zip(inputs.arrays, paths, strict=True)
-            for symbol in input_symbols(path, array.shape)
-        ]
+        named = zip(paths, inputs.arrays, strict=True)
+        symbols = [symbol for path, array in named for symbol in input_symbols(path, array.shape)]
         return scope.graph, dict(zip(inputs.flat, symbols, strict=True)), outputs.flat

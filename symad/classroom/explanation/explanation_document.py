@@ -189,10 +189,10 @@ def _look(roles: Sequence[Role]) -> tuple[Style, int]:
 
 
 def _marks(roles: Sequence[Role]) -> Cell:
-    found: list[str | Marked] = []
+    marks: list[str | Marked] = []
     for role in roles or (Role(0, "primal"),):
-        found += [Marked(f"{LOOKS[role.kind].letter}{role.level}", role.kind, role.level), " "]
-    return tuple(found[:-1])
+        marks += [Marked(f"{LOOKS[role.kind].letter}{role.level}", role.kind, role.level), " "]
+    return tuple(marks[:-1])
 
 
 def _kept(shown: Explained) -> Iterator[Block]:

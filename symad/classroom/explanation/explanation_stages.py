@@ -16,6 +16,7 @@ from typing import Literal
 import sympy as sp
 
 from codegen.heads import Alias
+from codegen.ir.program import needed
 from codegen.records import dataclass
 from symad.classroom.explanation.explanation_lines import Book, MatrixEntry, Row, Statement, VariableLine
 from symad.classroom.explanation.tapes import Tapes, followed
@@ -79,8 +80,8 @@ class Stage:
             return "What is computed outside of all levels."
         if self.way in _SECOND:
             return _SECOND[self.way]
-        again = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
-        return ("This is the differentiated transposed program. " if again else "") + _SENTENCES[self.kind]
+        nested = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
+        return ("This is the differentiated transposed program. " if nested else "") + _SENTENCES[self.kind]
 
     @property
     def symbols(self) -> tuple[sp.Basic, ...]:
@@ -112,36 +113,38 @@ class Stages:
             self.made.append(rest)
 
     def _of_level(self, level: Opened) -> Iterator[Stage]:
-        what = self._what(level)
-        yield self._stage("program", what, level, [*level.parameters, *level.results], [], level.results)
+        name = self._what(level)
+        yield self._stage("program", name, level, [*level.parameters, *level.results], [], level.results)
         for linear in level.linears:
             ways = [way for way in level.ways if way.linear is not None and _same(way.linear, linear)]
             if [way.name for way in ways] != ["pushforward"]:  # else the pass shows the rows
-                yield self._linearized(level, linear, what)
+                yield self._linearized(level, linear, name)
             for way in ways:
-                yield self._way(level, way, what)
+                yield self._way(level, way, name)
         for way in level.ways:
             if way.linear is None:
-                yield self._way(level, way, what)
+                yield self._way(level, way, name)
 
-    def _linearized(self, level: Opened, linear: Linear, what: str) -> Stage:
+    def _linearized(self, level: Opened, linear: Linear, name: str) -> Stage:
         rows = [Row(self.book, level.depth, "tangent", target, edges) for target, edges in linear.rows]
         ends = [node for node in linear.outputs if node in {*linear.inputs, *(target for target, _ in linear.rows)}]
-        needed, kept = [*linear.outputs, *kept_by(linear)], kept_by(linear)
-        return self._stage("linearized", f"{what}, linearized", level, needed, rows, ends, "tangent", kept)
+        kept = kept_by(linear)
+        return self._stage(
+            "linearized", f"{name}, linearized", level, [*linear.outputs, *kept], rows, ends, "tangent", kept
+        )
 
-    def _way(self, level: Opened, way: Way, what: str) -> Stage:
+    def _way(self, level: Opened, way: Way, name: str) -> Stage:
         if way.name == "pullback":
-            return self._pass(level, way, "transposed", f"{what}, linearized and transposed")
+            return self._pass(level, way, "transposed", f"{name}, linearized and transposed")
         if way.name == "pushforward":
-            return self._pass(level, way, "pushed forward", f"{what}, linearized and pushed forward")
+            return self._pass(level, way, "pushed forward", f"{name}, linearized and pushed forward")
         letter = "H" if way.name in ("edge", "dyadic") else "J"
         entries = [
             MatrixEntry(self.book, level.depth, way.kind, letter, *entry) for entry in sorted(way.entries.items())
         ]
-        title = f"{what}: {_ELIMINATIONS.get(way.name, way.name)}"
-        made = self._stage("eliminated", title, level, way.results, entries, way.results)
-        return replace(made, way=way.name)
+        title = f"{name}: {_ELIMINATIONS.get(way.name, way.name)}"
+        stage = self._stage("eliminated", title, level, way.results, entries, way.results)
+        return replace(stage, way=way.name)
 
     def _pass(self, level: Opened, way: Way, kind: StageKind, title: str) -> Stage:
         """Return the stage of a pass over the rows of a map: what is put in, then the rows that it reaches."""
@@ -165,43 +168,38 @@ class Stages:
                 rows.append(Row(self.book, level.depth, way.kind, target, live, (), target in carried, value))
                 carried.add(target)
         kept = kept_by(linear)
-        needed = [*way.outputs, *(kept if kind == "pushed forward" else ()), *(seed for _, seed in way.seeds)]
-        made = [*kept, *(node for term in way.values.values() for node in term if node is not None)]
+        nodes = [*way.outputs, *(kept if kind == "pushed forward" else ()), *(seed for _, seed in way.seeds)]
+        computed = [*kept, *(node for term in way.values.values() for node in term if node is not None)]
         ends = [node for node in linear.outputs if node in carried]
-        return self._stage(kind, title, level, needed, rows, ends, way.kind, made)
+        return self._stage(kind, title, level, nodes, rows, ends, way.kind, computed)
 
     def _stage(
-        self, kind: StageKind, title: str, level: Opened | None, needed: Sequence[int], rows: Sequence[Statement],
-        ends: Sequence[int], carries: Kind | None = None, made: Sequence[int] | None = None,
+        self, kind: StageKind, title: str, level: Opened | None, nodes: Sequence[int], rows: Sequence[Statement],
+        ends: Sequence[int], carries: Kind | None = None, computed: Sequence[int] | None = None,
     ) -> Stage:  # fmt: skip
-        """Make a stage of the lines that nodes need, and rows; `made` is what it computes, where that is more."""
-        lines = [VariableLine(self.book, node) for node in self._new(needed)]
-        operations = self.sharing.operations(needed if made is None else made, self._counted)
+        """Return a stage of the lines that `nodes` need, and of rows; `computed`: the nodes whose operations count."""
+        lines = [VariableLine(self.book, node) for node in self._new(nodes)]
+        operations = self.sharing.operations(nodes if computed is None else computed, self._counted)
         return Stage(kind, title, level, (*lines, *rows), operations, self.book, tuple(ends), carries)
 
     def _new(self, nodes: Iterable[int]) -> list[int]:
         """List what nodes need and was not listed before, in the order of computation."""
-        operands, found, stack = self.book.graph.operands, list[int](), list(nodes)
-        while stack:
-            node = stack.pop()
-            if node not in self.listed:
-                self.listed.add(node)
-                found.append(node)
-                stack += operands[node]
-        return sorted(node for node in found if self.book.is_line(node))
+        new = needed(self.book.graph, list(nodes), self.listed)
+        self.listed.update(new)
+        return [node for node in new if self.book.is_line(node)]
 
     def _what(self, level: Opened) -> str:
         """Return what a level differentiates, in words."""
         inner = [other for other in self.levels if other.around is level]
         if not inner:
             return level.function or "the function"
-        made = _MADE.get(inner[-1].ways[-1].name, "the derivative") if inner[-1].ways else "the program"
-        return f"{made} of level {inner[-1].depth}"
+        program = _MADE.get(inner[-1].ways[-1].name, "the derivative") if inner[-1].ways else "the program"
+        return f"{program} of level {inner[-1].depth}"
 
 
-def _same(one: Linear, other: Linear) -> bool:
+def _same(linear: Linear, other: Linear) -> bool:
     """Whether a map is another one or its transpose."""
-    return other.outputs == (one.inputs if one.transposed else one.outputs)
+    return other.outputs == (linear.inputs if linear.transposed else linear.outputs)
 
 
 def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> list[Opened]:
@@ -215,13 +213,13 @@ def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> lis
         needed: set[int] = set()
         for level in around:
             sharing.operations(outputs if level is None else level.products(), needed)
-        found = [level for level in history.finished if level.around in around]
-        for level in found:
+        inner = [level for level in history.finished if level.around in around]
+        for level in inner:
             results = [way.results for way in level.ways] or [level.results]
             if any(_used(nodes, sharing, needed) for nodes in results):
                 history.keep(level, _taken(level.ways, sharing, needed))
                 shown.add(level)
-        around = [level for level in found if level in shown]
+        around = [level for level in inner if level in shown]
     return [level for level in history.finished if level in shown]
 
 
@@ -229,7 +227,11 @@ def _used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> flo
     """Return the share of results that is needed; where all are numbers they count as used."""
     places = [sharing.there[node] for node in results]
     computed = [place for place in places if sharing.plain.operands[place]]
-    return sum(any(place in some for some in needed) for place in computed) / len(computed) if computed else 1.0
+    return (
+        sum(any(place in places_needed for places_needed in needed) for place in computed) / len(computed)
+        if computed
+        else 1.0
+    )
 
 
 def _taken(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
@@ -242,9 +244,11 @@ def _taken(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[W
         tried.setdefault(way.outputs, {}).setdefault(way.name, []).append(way)
     taken, inside = list[Way](), set[int]()
     for outputs, by_name in tried.items():
-        shares = {name: _mean_use(some, sharing, needed, inside) for name, some in by_name.items()}
+        shares = {name: _mean_use(alike, sharing, needed, inside) for name, alike in by_name.items()}
         best = max((name for name in reversed(shares) if name != "pullback"), key=shares.__getitem__, default="")
-        chosen = [way for name, some in by_name.items() if name in ("pullback", best) and shares[name] for way in some]
+        chosen = [
+            way for name, alike in by_name.items() if name in ("pullback", best) and shares[name] for way in alike
+        ]
         if chosen:
             taken += chosen
             sharing.operations(outputs, inside)
@@ -276,15 +280,15 @@ class Explained:
     def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str) -> None:
         self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
         self.sharing: SharedCopy = SharedCopy(book.graph, book.inputs)
-        needed = self._needed()
-        if not any(book.graph.heads[node] is Alias for node in needed):
+        nodes = [node for node in needed(book.graph, outputs, book.inputs) if book.is_line(node)]
+        if not any(book.graph.heads[node] is Alias for node in nodes):
             book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
-        made = Stages(book, self.sharing, book.history, outputs)
-        self.levels: tuple[Opened, ...] = tuple(made.levels)
-        self.stages: tuple[Stage, ...] = tuple(made.made)
-        self._listed = {*made.listed, *needed}
+        stages = Stages(book, self.sharing, book.history, outputs)
+        self.levels: tuple[Opened, ...] = tuple(stages.levels)
+        self.stages: tuple[Stage, ...] = tuple(stages.made)
+        self._listed = {*stages.listed, *nodes}
         book.number(self._listed)
-        self.lines: tuple[VariableLine, ...] = tuple(VariableLine(book, node) for node in needed)
+        self.lines: tuple[VariableLine, ...] = tuple(VariableLine(book, node) for node in nodes)
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -331,12 +335,3 @@ class Explained:
         """Return the variables of a level's program that no row multiplies by."""
         kept = {line.node for line in self.kept(level)}
         return [VariableLine(self.book, node) for node in sorted(self.body(level) - kept)]
-
-    def _needed(self) -> list[int]:
-        seen, stack = set[int](), list(self.outputs)
-        while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                stack += self.book.graph.operands[node] if node not in self.book.inputs else ()
-        return sorted(node for node in seen if self.book.is_line(node))

@@ -100,12 +100,12 @@ class Tapes:
         ]
         grows = [len(set().union(*self.recorded[k:])) for k in reversed(range(count))]
         everything = tuple(sorted(set().union(*self.recorded)))
-        one = [Tape("all levels", everything, 0, count, (*grows, grows[-1]))] if grows else []
+        reentrant = [Tape("all levels", everything, 0, count, (*grows, grows[-1]))] if grows else []
         return (
             Design("independent", "each level records all that it follows, for itself", tuple(reversed(independent))),
             Design("hierarchical", "a level records what no inner tape has, and refers to the rest",
                    tuple(reversed(hierarchical))),
-            Design("reentrant", "one tape for all levels; a sweep records itself on it", tuple(one)),
+            Design("reentrant", "one tape for all levels; a sweep records itself on it", tuple(reentrant)),
             Design("staged", "no tape: each level's program is written before any runs; this is symad", ()),
         )  # fmt: skip
 
@@ -135,8 +135,8 @@ class Tapes:
             return []
         graph, history = self.book.graph, self.book.history
         inner = {level.depth for level in self.chain[1:]}
-        found = followed(graph, self.chain[0]).difference(*(followed(graph, level) for level in self.chain[1:]))
-        derived = [node for node in found if not history.is_written(node)]
+        own = followed(graph, self.chain[0]).difference(*(followed(graph, level) for level in self.chain[1:]))
+        derived = [node for node in own if not history.is_written(node)]
         return sorted(node for node in derived if any(role.level in inner for role in history.roles(node)))
 
     def _corruption(self) -> str:
@@ -156,10 +156,10 @@ class Tapes:
                 f"the tape of level {first} ({counted(len(self.recorded[-1]), 'entry')}) has to live until its "
                 "pullback was called for the last time"
             )
-        made = self.made_inside
+        inside = self.made_inside
         return (
-            f"level {self.chain[0].depth} follows {counted(len(made), 'operation')} that the derivative of an inner "
-            f"level wrote{self._example(made)}; where that derivative is not recorded, or its tape is freed first, "
+            f"level {self.chain[0].depth} follows {counted(len(inside), 'operation')} that the derivative of an inner "
+            f"level wrote{self._example(inside)}; where that derivative is not recorded, or its tape is freed first, "
             "they are missing without a word"
         )
 

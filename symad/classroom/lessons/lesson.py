@@ -95,11 +95,11 @@ class Lesson(Shown):
 
     def _notebook(self) -> str:
         """Return the lesson as a notebook: its cells of code can be run, and have the results that they had here."""
-        made = []
+        cells = []
         for step in self.steps:
-            made += [notebook.prose(step.source)] * bool(step.source)
-            made += [cell.in_notebook() for cell in step.code]
-        return notebook.written(made, self.title)
+            cells += [notebook.prose(step.source)] * bool(step.source)
+            cells += [cell.in_notebook() for cell in step.code]
+        return notebook.written(cells, self.title)
 
 
 def lesson(number: int) -> Lesson:

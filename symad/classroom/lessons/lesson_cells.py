@@ -44,11 +44,11 @@ def titles() -> dict[int, str]:
     >>> titles()[3]
     'Perturbation confusion'
     """
-    found = {}
+    titles_found = {}
     for path in sorted(folder().glob("[0-9][0-9]_*.py")):
         head = path.read_text(encoding="utf-8").split("\n", 2)[1]
-        found[int(path.name[:2])] = head.removeprefix("# # ")
-    return found
+        titles_found[int(path.name[:2])] = head.removeprefix("# # ")
+    return titles_found
 
 
 def lesson_path(number: int) -> Path:
@@ -64,29 +64,29 @@ def cells_of(path: Path) -> list[LessonCell]:
     lines = path.read_text(encoding="utf-8").split("\n")
     starts = [k for k, line in enumerate(lines) if line.startswith(BEGIN)]
     if not starts or starts[0] != 0:
-        what = "does not begin with a cell" if starts else "has no cells"
-        raise ArgumentError(f"a lesson that {what}", where=path.name, do=f"begin each cell with {BEGIN}")
+        problem = "does not begin with a cell" if starts else "has no cells"
+        raise ArgumentError(f"a lesson that {problem}", where=path.name, do=f"begin each cell with {BEGIN}")
     return [_cell(path, start, lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
 
 
 def _cell(path: Path, start: int, lines: list[str]) -> LessonCell:
-    found, where = _MARKER.match(lines[0]), f"{path.name}:{start + 1}"
-    if not found:
+    marker, where = _MARKER.match(lines[0]), f"{path.name}:{start + 1}"
+    if not marker:
         raise ArgumentError(f"{lines[0]!r} is no marker of a cell", where=where, do="write # %% or # %% [markdown]")
     body = lines[1:]
-    if found[1]:
+    if marker[1]:
         bad = [line for line in body if line and not _PROSE.fullmatch(line)]
         if bad:
             raise ArgumentError(f"code in a cell of prose: {bad[0]!r}", where=where, do="begin another cell before it")
         body = [line.removeprefix("#").removeprefix(" ") for line in body]
-    return LessonCell(bool(found[1]), "\n".join(body).strip("\n"), start + 1, _beside(found[2] or "", where))
+    return LessonCell(bool(marker[1]), "\n".join(body).strip("\n"), start + 1, _beside(marker[2] or "", where))
 
 
 def _beside(text: str, where: str) -> dict[str, str]:
     parts = [part.partition(":") for part in text.split(";") if part.strip()]
-    given = {name.strip(): value.strip() for name, _, value in parts}
-    if (given and "f" not in given) or not given.keys() <= PARTS.keys():
+    parts_given = {name.strip(): value.strip() for name, _, value in parts}
+    if (parts_given and "f" not in parts_given) or not parts_given.keys() <= PARTS.keys():
         raise ArgumentError(
             f"{text!r} beside a lesson", where=where, do=f"give f, and what you need of {', '.join(PARTS)}"
         )
-    return {PARTS[name]: value for name, value in given.items()}
+    return {PARTS[name]: value for name, value in parts_given.items()}

@@ -32,14 +32,14 @@ def document_of(text: str) -> doc.Document:
 
 
 def _inlines(line: str) -> tuple[doc.Inline, ...]:
-    found: list[doc.Inline] = []
+    parts: list[doc.Inline] = []
     end = 0
     for match in _INLINE.finditer(line):
         if match.start() > end:
-            found.append(line[end : match.start()])
-        found.append(_inline(str(match.lastgroup), match[str(match.lastgroup)]))
+            parts.append(line[end : match.start()])
+        parts.append(_inline(str(match.lastgroup), match[str(match.lastgroup)]))
         end = match.end()
-    return (*found, line[end:]) if end < len(line) else tuple(found)
+    return (*parts, line[end:]) if end < len(line) else tuple(parts)
 
 
 def _inline(kind: str, text: str) -> doc.Inline:

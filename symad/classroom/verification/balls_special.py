@@ -28,17 +28,17 @@ from symad.classroom.verification.balls_functions import (
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Ball]:
-    """Return a complex function of real balls, for its real values."""
+    """Return a complex function as a function of real balls; nan if its value is not real."""
 
     def value(*operands: Ball) -> Ball:
-        found = function(*map(flint().acb, operands))
-        return found.real if found.imag.contains(0) else flint().arb.nan()
+        result = function(*map(flint().acb, operands))
+        return result.real if result.imag.contains(0) else flint().arb.nan()
 
     return value
 
 
 def _inside(test: Callable[..., Any], function: Callable[..., Ball]) -> Callable[..., Ball]:
-    """Return a function that is known only where a condition surely holds."""
+    """Return a function that is nan unless a condition certainly holds."""
     return lambda *operands: function(*operands) if test(*operands) else flint().arb.nan()
 
 
@@ -62,15 +62,14 @@ def _faddeeva(order: Ball, u: Ball, v: Ball) -> Any:
 
 
 def _normal(u: Ball) -> Ball:
-    """The normal distribution function."""
     return (-u / ball(2).sqrt()).erfc() / 2
 
 
 def _owens_t(h: Ball, a: Ball) -> Ball:
-    """The integral, rigorously; the integrand is at most 1 in size, which bounds what a's radius adds."""
+    """A rigorous integral. The integrand is at most 1, which bounds the effect of a's radius."""
     acb = flint().acb
-    found = acb.integral(lambda t, _: (-h * h * (1 + t * t) / 2).exp() / (1 + t * t), acb(0), acb(a.mid())).real
-    return (found + flint().arb(0, a.rad())) / (2 * pi())
+    integral = acb.integral(lambda t, _: (-h * h * (1 + t * t) / 2).exp() / (1 + t * t), acb(0), acb(a.mid())).real
+    return (integral + flint().arb(0, a.rad())) / (2 * pi())
 
 
 def _student(freedom: Ball, t: Ball) -> Ball:
@@ -97,8 +96,8 @@ def _spherical(function: Callable[[Ball, Ball], Ball]) -> Callable[[Ball, Ball],
 
     def value(order: Ball, u: Ball) -> Ball:
         size = abs(u)
-        found = (pi() / (2 * size)).sqrt() * function(order + half(), size)
-        return with_sign(u, found) if whole(order) % 2 else found
+        result = (pi() / (2 * size)).sqrt() * function(order + half(), size)
+        return with_sign(u, result) if whole(order) % 2 else result
 
     return value
 
@@ -129,8 +128,8 @@ def _elliptic_e(first: Ball, *second: Ball) -> Ball:
     acb = flint().acb
     if not second and not first <= 1:
         return flint().arb.nan()
-    found = acb.elliptic_e_inc(first, *second) if second else acb(first).elliptic_e()
-    return found.real if found.imag.contains(0) else flint().arb.nan()
+    result = acb.elliptic_e_inc(first, *second) if second else acb(first).elliptic_e()
+    return result.real if result.imag.contains(0) else flint().arb.nan()
 
 
 def _entropy(rest: Callable[[Ball, Ball], Ball]) -> Callable[[Ball, Ball], Ball]:
@@ -191,7 +190,7 @@ def _jacobi(u: Ball, m: Ball) -> tuple[Ball, Ball, Ball]:
 
 
 def _amplitude(u: Ball, m: Ball) -> Ball:
-    """The angle of (cn, sn), which follows u through the periods."""
+    """The angle of (cn, sn), continued through the periods of u."""
     if m.is_zero():
         return u
     sine, cosine, _ = _jacobi(u, m)
@@ -202,11 +201,6 @@ def _amplitude(u: Ball, m: Ball) -> Ball:
         return angle
     turns = (u / (4 * flint().acb(m).elliptic_k().real) - angle / (2 * pi()) + half()).floor()
     return angle + 2 * pi() * turns
-
-
-def _constant_order(function: Callable[[Ball, Ball], Ball]) -> Callable[..., Ball]:
-    """Return a function of (operand, order) in the order of SymPy's operands: the order first."""
-    return lambda order, u: function(u, order)
 
 
 ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
@@ -227,7 +221,7 @@ ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
 GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     **of_one_name(sp.gamma, sp.digamma, s.rgamma),
     sp.loggamma: lambda u: u.lgamma(),
-    sp.polygamma: _constant_order(_real(lambda u, n: u.polygamma(n))),
+    sp.polygamma: _real(lambda n, u: u.polygamma(n)),
     sp.beta: lambda a, b: a.gamma() * b.gamma() * (a + b).rgamma(),
     sp.factorial: lambda u: (u + 1).gamma(),
     sp.binomial: lambda n, k: (n + 1).gamma() * (k + 1).rgamma() * (n - k + 1).rgamma(),

@@ -47,8 +47,8 @@ class Desk:
                 study = self._study(question)
                 if "form" in request:
                     return {"file": exported(study, question, request["pane"], request["form"])}
-                told = answer(study, question, request["pane"], lambda stage: send({"progress": stage}))
-                return {"answer": told}
+                content = answer(study, question, request["pane"], lambda stage: send({"progress": stage}))
+                return {"answer": content}
         except WorkbenchError as error:
             return {"error": _NO_PLACE.sub("", str(error))}
         except RecursionError:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import reachable
 from codegen.records import dataclass
 from symad.classroom.drawing.boxes import is_constant
 from symad.classroom.drawing.chart import line_chart
+from symad.classroom.verification.balls import flat_floats
 from symad.classroom.verification.exact import as_exact, by_digits, rounded, ulp_error
 from symad.display.document import Cell, Document, Heading, Marked, Paragraph, Table
 from symad.display.shown import Shown
@@ -59,7 +59,6 @@ class ErrorRange(Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"Errors for {self.variable} from {self.low:g} to {self.high:g}"
 
     @property
@@ -80,8 +79,8 @@ class ErrorRange(Shown):
         )
         unknown = sum(map(math.isnan, self.errors))
         apart = f" {unknown} points have no exact number." if unknown else ""
-        told = f"Largest error {_ulp(self.errors[worst])} at {self.variable} = {self.xs[worst]!r}.{apart}"
-        return (Heading(self.title, 1), chart, Paragraph(told), *self._lost())
+        statement = f"Largest error {_ulp(self.errors[worst])} at {self.variable} = {self.xs[worst]!r}.{apart}"
+        return (Heading(self.title, 1), chart, Paragraph(statement), *self._lost())
 
     def _lost(self) -> Document:
         if not self.losses:
@@ -109,20 +108,15 @@ def error_range(
         if count % 10 == 0:
             progress(f"{count} of {POINTS} points")
         point = [*flat[:index], x, *flat[index + 1 :]]
-        leaves, _ = containers.flatten(_dense(kernel(at(point))))
-        values = [float(value) for leaf in leaves for value in np.ravel(leaf)]
-        found = exact(point)
+        result = kernel(at(point))
+        values = flat_floats(result.toarray() if hasattr(result, "toarray") else result)
         known = [
-            ulp_error(value, each.middle)
-            for value, each in zip(values, found, strict=True)
-            if each.radius == 0 and math.isfinite(rounded(each.middle))
+            ulp_error(value, reference.middle)
+            for value, reference in zip(values, exact(point), strict=True)
+            if reference.radius == 0 and math.isfinite(rounded(reference.middle))
         ]
         errors.append(max(known, default=math.nan))
     return ErrorRange(variable, low, high, tuple(xs), tuple(errors))
-
-
-def _dense(result: Any) -> Any:
-    return result.toarray() if hasattr(result, "toarray") else result
 
 
 def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Sequence[float]) -> tuple[Loss, ...]:
@@ -130,8 +124,8 @@ def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Se
 
     >>> from symad.tracing.trace import trace
     >>> traced = trace(lambda x: (1 + x) - 1, 0.1)
-    >>> [found] = losses(traced.graph, traced.outputs.flat, traced.inputs.flat, [1e-9])
-    >>> found.ulp > 1e7
+    >>> [loss] = losses(traced.graph, traced.outputs.flat, traced.inputs.flat, [1e-9])
+    >>> loss.ulp > 1e7
     True
     """
     order = reachable(rows, list(results))
@@ -140,7 +134,7 @@ def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Se
         evaluate(rows, order, exact, "reference", DIGITS)
     except (WorkbenchError, ArithmeticError, ValueError, TypeError):
         return ()
-    found = []
+    losing = []
     for row in order:
         operands = rows.operands[row]
         if operands and not rows.is_boolean(row) and not any(rows.is_boolean(operand) for operand in operands):
@@ -148,8 +142,8 @@ def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Se
             (value,) = evaluate(rows, [row], known)
             ulp = ulp_error(float(value), exact[row])
             if LEAST_LOSS < ulp < math.inf:
-                found.append(Loss(row, ulp, float(value)))
-    return tuple(sorted(found, key=lambda loss: -loss.ulp)[:LOSSES])
+                losing.append(Loss(row, ulp, float(value)))
+    return tuple(sorted(losing, key=lambda loss: -loss.ulp)[:LOSSES])
 
 
 def _ulp(error: float) -> str:

@@ -108,11 +108,11 @@ class Links:
         try:
             (node,) = from_sympy(graph, [expression])
             inputs = [(leaf, names[str(atom)]) for leaf, atom in list(graph.atoms.items()) if atom.is_Symbol]
-            found = [
+            values_at = [
                 evaluate(graph, [node], {leaf: float(values[k]) for leaf, values in inputs})[0]
                 for k in range(len(OFFSETS))
             ]
-            return np.array(found, dtype=float)
+            return np.array(values_at, dtype=float)
         except (WorkbenchError, TypeError, ValueError, ArithmeticError):  # an undefined function, a relation: no number
             return None
 
@@ -125,9 +125,9 @@ class Links:
         html = re.sub(r'class="epsilon level-(\d+)"', r'\g<0> data-node="L\1"', html)
         return self._pattern.sub(self._with_mark, html) if self._written else html
 
-    def _with_mark(self, found: re.Match[str]) -> str:
-        tag, rest = re.match(r"(<\w+)(.*)", found[0], re.DOTALL).groups()  # type: ignore[union-attr]
-        return f"{tag}{named(self._written[found[0]])}{rest}"
+    def _with_mark(self, match: re.Match[str]) -> str:
+        tag, rest = re.match(r"(<\w+)(.*)", match[0], re.DOTALL).groups()  # type: ignore[union-attr]
+        return f"{tag}{named(self._written[match[0]])}{rest}"
 
     def _block(self, block: Block, known: Mapping[str, Numbers] | None) -> Block:
         match block:
@@ -174,13 +174,13 @@ class Links:
 
     def _adjoints(self) -> dict[str, str]:
         """Return the marks of tangents and cotangents: their own, and those of what they became in the program."""
-        found: dict[str, list[str]] = {}
+        marks_of: dict[str, list[str]] = {}
         for stage in self.explanation.stages:
             for row in (line for line in stage.lines if isinstance(line, Row)):
-                marks = found.setdefault(row.name, [row.name])
+                marks = marks_of.setdefault(row.name, [row.name])
                 value = row.value[0] if row.value is not None else None
                 marks += [self.of_node(value)] if value is not None and self.of_node(value) else []
-        return {name: " ".join(dict.fromkeys(marks)) for name, marks in found.items()}
+        return {name: " ".join(dict.fromkeys(marks)) for name, marks in marks_of.items()}
 
 
 def _pattern(marks: Mapping[str, str], book: Book) -> tuple[re.Pattern[str], dict[str, str]]:

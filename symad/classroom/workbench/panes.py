@@ -37,6 +37,7 @@ from symad.graph.sympy_io import to_sympy
 
 READ_OPERATIONS = 60  # of a derivative that is written out as a formula
 REACH = 1.0  # of the range of errors on each side of the point, in parts of 1 + |x|
+WHOLE = ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")  # all derivatives of one order
 
 Progress = Callable[[str], None]
 
@@ -68,22 +69,22 @@ class QuestionReading(Shown):
 
 def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
     """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
-    found = made(study, question, pane, progress)
-    forms = [".html", ".ipynb", ".tex", ".txt", *found.shown.more_forms()]
-    fragment = html.bare(found.document)
+    content = made(study, question, pane, progress)
+    forms = [".html", ".ipynb", ".tex", ".txt", *content.shown.more_forms()]
+    fragment = html.bare(content.document)
     return {
-        "title": found.shown.title,
-        "html": study.links.marked(fragment) if found.linked else fragment,
+        "title": content.shown.title,
+        "html": study.links.marked(fragment) if content.linked else fragment,
         "forms": [form for form in forms if form in EXPORTS],
-        **found.more,
+        **content.more,
     }
 
 
 def exported(study: Study, question: Question, pane: str, suffix: str) -> bytes:
     """Return a pane as a file of a form that it has; ArgumentError for another form."""
-    found = made(study, question, pane, lambda stage: None)
+    content = made(study, question, pane, lambda stage: None)
     with tempfile.TemporaryDirectory() as folder:
-        return found.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
+        return content.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
 
 
 def made(study: Study, question: Question, pane: str, progress: Progress) -> Made:
@@ -117,8 +118,8 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
         blocks.append(Formula(value, _name_of_result(study, question)))
         _check_result(study, question, list(to_sympy(links.plain, rows)))
     blocks.append(Paragraph((f"At {at}: ", Marked(_numbers(result), "strong"))))
-    told = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
-    blocks.append(Paragraph(Marked(f"{told}, {counted(len(explanation.levels), 'level')}.", "muted")))
+    statement = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
+    blocks.append(Paragraph(Marked(f"{statement}, {counted(len(explanation.levels), 'level')}.", "muted")))
     shown = QuestionReading(f"{title} of {subject.name}", tuple(blocks))
     more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
     return Made(shown, links.linked(shown.document()), more)
@@ -127,9 +128,8 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
 def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:
     """Raise InvariantError for a derivative that is not that of the formula."""
     expression, symbols = study.subject.expression, study.subject.symbols
-    whole = question.transform in ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")
     order = 0 if question.transform == "value" else study.order
-    if expression is not None and whole and len(entries) == len(symbols) ** order:
+    if expression is not None and question.transform in WHOLE and len(entries) == len(symbols) ** order:
         check_entries(entries, order, Definitions("f", symbols, expression))
 
 
@@ -145,26 +145,24 @@ def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
 def _name_of_result(study: Study, question: Question) -> sp.Expr:
     """Return what stands left of the derivative: f''(x) of one variable, a word of several."""
     symbols = study.subject.symbols
-    whole = question.transform in ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")
-    if len(symbols) == 1 and whole and study.subject.expression is not None:
+    if len(symbols) == 1 and question.transform in WHOLE and study.subject.expression is not None:
         order = 0 if question.transform == "value" else study.order
         return Along(sp.Symbol("f"), sp.Integer(order), symbols[0])
     return sp.Symbol("result")
 
 
 def _numbers(result: Any) -> str:
-    dense = result.toarray() if hasattr(result, "toarray") else result
-    text = str(dense)
+    text = str(result.toarray() if hasattr(result, "toarray") else result)
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 
 def _expansion(study: Study, question: Question, progress: Progress) -> Made:
     subject = study.subject
-    shown = expand(
-        subject.expression if subject.expression is not None else subject.function,
-        list(subject.symbols) if len(subject.symbols) > 1 and subject.expression is not None else _point(study),
-        study.directions(),
-    )
+    if subject.expression is None:
+        shown = expand(subject.function, subject.numbers, study.directions())
+    else:
+        point = list(subject.symbols) if len(subject.symbols) > 1 else subject.symbols[0]
+        shown = expand(subject.expression, point, study.directions())
     document = shown.document()
     try:
         linked = study.links.linked(document, _names(study.links, shown))
@@ -174,15 +172,11 @@ def _expansion(study: Study, question: Question, progress: Progress) -> Made:
     return Made(shown, linked, {"steps": len(document)})
 
 
-def _point(study: Study) -> Any:
-    return study.subject.symbols[0] if study.subject.expression is not None else study.subject.numbers
-
-
 def _names(links: Links, shown: Expansion) -> dict[str, Numbers]:
     """Return the numbers of the names on the page of an expansion: directions are 1, lines what they compute."""
     known: dict[str, Numbers] = {}
-    for found in shown.directions.values():
-        for symbol in (s for part in found for s in sp.sympify(part).free_symbols if not isinstance(s, Epsilon)):
+    for direction in shown.directions.values():
+        for symbol in (s for part in direction for s in sp.sympify(part).free_symbols if not isinstance(s, Epsilon)):
             known[str(symbol)] = np.ones(len(links.points))
     for step in (step for level in shown.lines(80) for step in level):
         for name, formula in ((step.name, step.line), (step.part_name, step.part)):
@@ -219,10 +213,9 @@ def _graph(study: Study, question: Question, progress: Progress) -> Made:
 
 
 def _program(study: Study, question: Question, progress: Progress) -> Made:
-    explanation, links = study.explanation, study.links
-    names = _row_names(study)
+    explanation = study.explanation
     results = tuple(dict.fromkeys(explanation.sharing.there[node] for node in explanation.outputs))
-    shown = ProgramListing(explanation.name, links.plain, names, results)
+    shown = ProgramListing(explanation.name, study.links.plain, _row_names(study), results)
     return Made(shown, shown.document())
 
 
@@ -262,12 +255,11 @@ def _errors(study: Study, question: Question, progress: Progress) -> Made:
 
 
 def _with_losses(study: Study, shown: ErrorRange, point: list[float]) -> ErrorRange:
-    explanation, links = study.explanation, study.links
+    explanation, names = study.explanation, _row_names(study)
     there = explanation.sharing.there
-    names = _row_names(study)
     inputs = [there[node] for node in explanation.book.inputs]
-    found = losses(links.plain, [there[node] for node in explanation.outputs], inputs, point)
-    return replace(shown, losses=tuple(loss for loss in found if loss.row in names), names=names)
+    losing = losses(study.links.plain, [there[node] for node in explanation.outputs], inputs, point)
+    return replace(shown, losses=tuple(loss for loss in losing if loss.row in names), names=names)
 
 
 def _routes(study: Study, question: Question, progress: Progress) -> Made:

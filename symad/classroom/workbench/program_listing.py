@@ -35,7 +35,6 @@ class ProgramListing(Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"Program of the {self.name}"
 
     @property
@@ -69,9 +68,8 @@ class ProgramListing(Shown):
         uses = Counter(operand for row in order for operand in self.rows.operands[row])
         for row in order[:MOST_LINES]:
             formula = rebuild(self.rows.heads[row], [self._symbol(operand) for operand in self.rows.operands[row]])
-            note: list[Cell] = [f"used {uses[row]} times"] if uses[row] > 1 else []
-            note += ["result"] if row in self.results else []
-            yield (_cell(self._symbol(row), row), _cell(formula, row), ", ".join(map(str, note)))
+            notes = [f"used {uses[row]} times"] * (uses[row] > 1) + ["result"] * (row in self.results)
+            yield (_cell(self._symbol(row), row), _cell(formula, row), ", ".join(notes))
 
     def _written_out(self) -> Iterator[tuple[Cell, ...]]:
         """Yield the lines of the expression tree, operands first, without recursion."""
@@ -94,9 +92,7 @@ class ProgramListing(Shown):
                 yield (_cell(done[-1], row), _cell(rebuild(self.rows.heads[row], parts), row))
 
     def _symbol(self, row: int) -> sp.Basic:
-        if is_constant(self.rows, row):
-            return self.rows.atoms[row]
-        return self.names[row]
+        return self.rows.atoms[row] if is_constant(self.rows, row) else self.names[row]
 
 
 def _cell(content: sp.Basic, row: int) -> Cell:

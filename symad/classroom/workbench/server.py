@@ -181,13 +181,13 @@ class _Handler(BaseHTTPRequestHandler):
         if question is None:
             return
         pane, dot, suffix = name.rpartition(".")
-        told = [GONE]
+        messages = [GONE]
         request = {"pane": pane, "form": dot + suffix, "question": question}
-        self._workshop.carry_out(request, told.append, self.connection)
-        if "file" not in told[-1]:
-            self._refused(HTTPStatus.BAD_REQUEST, told[-1].get("error", ""))
+        self._workshop.carry_out(request, messages.append, self.connection)
+        if "file" not in messages[-1]:
+            self._refused(HTTPStatus.BAD_REQUEST, messages[-1].get("error", ""))
             return
-        content: bytes = told[-1]["file"]
+        content: bytes = messages[-1]["file"]
         disposition = f'attachment; filename="symad-{pane}.{suffix}"'
         self._begin(HTTPStatus.OK, TYPES[dot + suffix], {"Content-Disposition": disposition}, len(content))
         self.wfile.write(content)

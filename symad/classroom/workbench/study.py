@@ -53,9 +53,9 @@ class Study:
     def explanation(self) -> Explanation:
         """The derivative, explained; its inputs have the names that the user gave them."""
         subject = self.subject
-        found = explain(self.transformed, subject.numbers, detail="all")
+        explanation = explain(self.transformed, subject.numbers, detail="all")
         title = f"{TITLES[self.question.transform]} of {subject.name}"
-        return found.named(subject.symbols, title)
+        return explanation.named(subject.symbols, title)
 
     @cached_property
     def links(self) -> Links:
