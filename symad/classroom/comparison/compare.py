@@ -38,7 +38,7 @@ _NOTHING = " A complex step subtracts nothing, and may be as small as it likes."
 
 @dataclass(frozen=True)
 class StepErrors(Shown):
-    """The relative error of differences, and of the complex step, at each of STEPS; and the steps of the rules."""
+    """Relative errors of differences and of the complex step at each of STEPS, and the standard steps."""
 
     name: str
     order: int
@@ -50,7 +50,7 @@ class StepErrors(Shown):
         return f"{derivative_name(self.order)} of {self.name}: error over step"
 
     def document(self) -> Document:
-        """Return the chart, and for each method its best step beside the one that the rule gives."""
+        """Return the chart, and for each method its best step and its standard step."""
         series = {name: list(zip(STEPS, line, strict=True)) for name, line in self.errors.items()}
         rows = tuple(
             (name, f"{min(line):.1e}", f"{STEPS[int(np.argmin(line))]:.1e}", f"{self.standard[name]:.1e}")
@@ -93,7 +93,7 @@ def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
 
 
 def _methods(problem: ComparisonProblem) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
-    """Yield name, derivatives by step, and the step of the rule, of each method."""
+    """Yield the name, the derivatives as a function of the step, and the standard step of each method."""
     for kind in _KINDS:
         rule = float(standard_step(kind, problem.order, np.ones(1))[0])
         yield kind, partial(derivatives, problem.kernel.call, problem.flat, problem.order, kind), rule
@@ -103,7 +103,7 @@ def _methods(problem: ComparisonProblem) -> Iterator[tuple[str, Callable[[Any], 
         except InvariantError:
             raise
         except WorkbenchError:
-            return  # a function that tells complex numbers from real ones
+            return  # a function that treats complex numbers differently
         yield "complex step", partial(call, problem.flat), COMPLEX_STEP
 
 
@@ -168,7 +168,7 @@ def _compared(
 
 
 def _chosen(problem: ComparisonProblem, only: Sequence[str] | None) -> list[tuple[str, str, Route]]:
-    """Return the routes whose names begin as wanted; ArgumentError where there are none."""
+    """Return the routes whose names begin with `only`; ArgumentError if there are none."""
     known = routes(problem.order, np.shape(problem.x))
     if only is None:
         return known
@@ -180,7 +180,7 @@ def _chosen(problem: ComparisonProblem, only: Sequence[str] | None) -> list[tupl
 
 
 def _pictures(f: Any, x: Any, problem: ComparisonProblem) -> Document:
-    """Return the plots, or why there are none."""
+    """Return the plots, or the reason why there are none."""
     blocks: Document = ()
     for plot in (lambda: step_errors(f, x, problem.order), lambda: _growth(problem)):
         try:
@@ -191,7 +191,7 @@ def _pictures(f: Any, x: Any, problem: ComparisonProblem) -> Document:
 
 
 def _growth(problem: ComparisonProblem) -> Growth:
-    """Return how operations grow from order to order; of a function of an array along the diagonal."""
+    """Return the growth of operations with the order, for a function of an array along the diagonal."""
     ones = problem.shaped(np.ones(problem.inputs))
     line = (problem.function, problem.x) if problem.scalar else (lambda t: problem.function(t * ones), 0.0)
     return replace(growth(*line, max(problem.order, 4)), name=problem.name)

@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measures:
-    """The reference for a route; `provable` if a tested formula of sympy.diff can prove equality."""
+    """The reference for a route. `provable`: a tested formula of sympy.diff can prove equality."""
 
     problem: ComparisonProblem
     reference: Reference
@@ -81,12 +81,12 @@ class Judged:
 
 
 def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[Row, Trace | None]:
-    """Build a route, call it and judge it; whatever goes wrong is the row's reason. With a formula that is exact."""
+    """Build, call and judge a route. Any error becomes the row's reason. Also return a formula that is exact."""
     problem, called = measures.problem, None
     guards = time_limit(problem.seconds, name), limits(None, problem.seconds)
     try:
         with guards[0], guards[1], np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other libraries; what they warn of is seen in the numbers
+            warnings.simplefilter("ignore")  # of other libraries; the numbers show what they warn about
             start = time.perf_counter()
             built = route.build(problem, variant)
             taken = time.perf_counter() - start if built.seconds is None else built.seconds
@@ -95,7 +95,7 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
             judged = _judged(measures, built, route.expected(problem.order))
     except NotInstalledError as error:
         return Row(name, route.family, "not installed", str(error)), None
-    except Exception as error:  # also what another library raises, whatever that is
+    except Exception as error:  # another library may raise anything
         return Row(name, route.family, "failed", _told(error)), None
     row = Row(
         name, route.family, judged.verdict, judged.reason, values, operations=built.operations, sizes=built.sizes,
@@ -105,7 +105,7 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
 
 
 def _told(error: Exception) -> str:
-    """Return an error in one line; what users can do about it, and where, is no business of a table."""
+    """Return an error in one line, without place and advice."""
     if isinstance(error, WorkbenchError):
         return f"{error.what}: {error.why}" if error.why else error.what
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
@@ -119,7 +119,7 @@ def _flat(problem: ComparisonProblem, result: Any) -> tuple[float, ...]:
 
 
 def _judged(measures: Measures, built: Built, expected: float) -> Judged:
-    """Judge whether a route computes the derivative at all, by its formula or by its values elsewhere."""
+    """Judge whether a route computes the derivative, by its formula or by its values at random points."""
     problem, samples = measures.problem, measures.samples
     if not samples:
         return Judged("no number", "f has no number at any random point")
@@ -144,7 +144,7 @@ def _judged(measures: Measures, built: Built, expected: float) -> Judged:
 
 
 def _wrong_here(measures: Measures, traced: Trace) -> bool:
-    """Whether a formula, evaluated in many digits, is not the derivative at the point itself."""
+    """Whether a formula, evaluated in many digits, is wrong at the point itself."""
     reference = measures.reference
     if reference.refusal or reference.source != FROM_VALUES:
         return False
@@ -153,7 +153,7 @@ def _wrong_here(measures: Measures, traced: Trace) -> bool:
 
 
 def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
-    """Judge a route without a formula: it agrees or is inaccurate, for only a formula can be shown to be wrong."""
+    """Judge a route without a formula: it agrees or is inaccurate. Only a formula can be wrong."""
     reason = f"{digits:.2g} digits at the best of {points} random points"
     needed = needed_digits(expected)
     if expected:
@@ -162,7 +162,7 @@ def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
 
 
 def needed_digits(expected: float) -> float:
-    """Return the right digits that a route should have, given the relative error that it has by design.
+    """Return the right digits that a route should have, given its relative error by design.
 
     >>> needed_digits(1e-4), needed_digits(0.0)
     (4.0, 6.0)
@@ -171,7 +171,7 @@ def needed_digits(expected: float) -> float:
 
 
 def _measured(row: Row, reference: Reference, expected: float) -> Row:
-    """Return a row with its error at the point, and what that says of its verdict."""
+    """Return a row with its error at the point and the resulting verdict."""
     if reference.refusal:
         return replace(row, verdict="no derivative", reason=f"f has none at this point; elsewhere: {row.reason}")
     odd = [value for value in row.values if not math.isfinite(value)]
@@ -192,7 +192,7 @@ def _measured(row: Row, reference: Reference, expected: float) -> Row:
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a row, see there."""
+    """The errors of a row, as in `Row`."""
 
     ulp: float | None
     digits: float | None
@@ -201,7 +201,7 @@ class Errors:
 
 
 def errors_of(values: Sequence[float], reference: Reference) -> Errors:
-    """Return how far values are from the exact ones.
+    """Return the errors of values against the reference.
 
     >>> errors_of([1.0, 2.0], Reference((1, 2)))
     Errors(ulp=0.0, digits=16.0, absolute=0.0, lost=0)
@@ -219,7 +219,7 @@ def errors_of(values: Sequence[float], reference: Reference) -> Errors:
 
 
 def calling_time(call: Callable[[Any], Any], x: Any) -> float:
-    """Return the seconds of one call, the best of a few bursts (of this machine, at this moment)."""
+    """Return the seconds of one call, the best of a few bursts."""
     start = time.perf_counter()
     call(x)
     best = time.perf_counter() - start

@@ -18,7 +18,7 @@ from codegen.ir.program import Head, needed
 from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, differentiated_by
 from symad.errors import LoweringError
 
-# How the libraries spell a head; the first name that a library has is taken. Everything else is refused by name.
+# The libraries' names for a head; the first one that exists is used. Other heads are refused by name.
 SPELLINGS: dict[str, str] = {
     "asin": "arcsin asin", "acos": "arccos acos", "atan": "arctan atan", "asinh": "arcsinh asinh",
     "acosh": "arccosh acosh", "atanh": "arctanh atanh", "Abs": "abs fabs Abs", "Max": "maximum fmax Max",
@@ -31,11 +31,11 @@ SPELLINGS: dict[str, str] = {
 
 
 class NotInstalledError(Exception):
-    """The other library is not there, which is no error of the comparison."""
+    """The other library is not installed, which is no error of the comparison."""
 
 
 def library(name: str) -> Any:
-    """Return another library; NotInstalledError where it is not installed."""
+    """Return another library; NotInstalledError if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -43,7 +43,7 @@ def library(name: str) -> Any:
 
 
 def carried_out(problem: ComparisonProblem, inputs: Any, functions: Any) -> Any:
-    """Return the function's value on the numbers of another library; LoweringError for a head that it lacks.
+    """Return the function's value on another library's numbers; LoweringError for a head that it lacks.
 
     >>> from symad.classroom.comparison.comparison_problem import problem_of
     >>> bool(carried_out(problem_of(lambda x: np.sin(x) / x, 2.0, 1, 1.0), [2.0], np) == np.sin(2.0) / 2.0)

@@ -44,7 +44,7 @@ class Reference:
 
 
 def reference_of(problem: ComparisonProblem) -> Reference:
-    """Return the exact derivatives at the point; none outside the domain, at its edge, and at a kink.
+    """Return the exact derivatives at the point; none at a kink, or at the edge or outside of the domain.
 
     They are differences of f, or where these take longer than the problem allows, those of AD.
     """
@@ -83,7 +83,7 @@ def _of_formula(problem: ComparisonProblem) -> Sequence[Any]:
 
 
 def _refusal(problem: ComparisonProblem, x: Any) -> str:
-    """Return why there is no derivative at a point: one-sided differences differ, or are no numbers."""
+    """Return why there is no derivative at a point: one-sided differences differ, or are not finite."""
     if not all(map(mpmath.isfinite, x)):
         return "the point is not finite"
     if not mpmath.isfinite(problem.exactly(x)):
@@ -115,7 +115,7 @@ class Enclosure:
     refusal: str = ""
 
     def ulp_bound(self, values: Sequence[float]) -> float:
-        """Return a bound of the error of floats in units of the last place, over the entries that do not cancel."""
+        """Return a bound of the error of floats in ULP, over the entries that do not cancel."""
         largest = max(map(abs, self.middles))
         wide = [
             float(radius / math.ulp(float(middle)))
@@ -125,7 +125,7 @@ class Enclosure:
         return compare_exact(values, self.middles).worst_ulp + max(wide)
 
     def contains(self, exact: Sequence[Any]) -> bool:
-        """Whether numbers that are good to 25 digits may be those in the balls."""
+        """Whether numbers good to 25 digits may be inside the balls."""
         largest = max(map(abs, exact))
         gaps = (abs(a - b) - radius for a, b, radius in zip(exact, self.middles, self.radii, strict=True))
         return all(gap <= largest * mpmath.mpf(10) ** -25 for gap in gaps)

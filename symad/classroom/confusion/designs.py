@@ -22,7 +22,7 @@ Term = tuple[float, tuple[int, ...]]  # a coefficient, and the numbers of the ep
 
 
 class _DualNumbers(Design):
-    """Designs on dual numbers: a slope is the coefficient of an epsilon, taken by the design's own extraction."""
+    """Designs on dual numbers. A slope is the coefficient of an epsilon, by the design's own extraction."""
 
     operator: Callable[[], naive.Derivative]  # makes a fresh one
 
@@ -36,7 +36,7 @@ class _DualNumbers(Design):
         return self._polynomial(number)
 
     def _polynomial(self, number: Any) -> tuple[Inline, ...]:
-        """Return a number multiplied out, but for parts with one epsilon: their product would be dropped."""
+        """Return a number multiplied out, unless two parts share an epsilon: their product would vanish."""
         terms = list(_terms(number))
         if all(len(set(tags)) == len(tags) for _, tags in terms):
             return polynomial(terms, self.epsilons)
@@ -61,7 +61,7 @@ class Tagless(_DualNumbers):
 
 
 class SharedTag(_DualNumbers):
-    """Each derivative has a tag, which all uses of a returned function share."""
+    """Each derivative has one tag, shared by all uses of a returned function."""
 
     name: str = "shared tag"
     leaves_out: str = "One epsilon for all uses of a derivative that is a function."
@@ -69,7 +69,7 @@ class SharedTag(_DualNumbers):
 
 
 class NoAlias(Design):
-    """Symbolic differentiation, in which an argument that is a variable is its own parameter."""
+    """Symbolic differentiation. An argument that is a variable is its own parameter."""
 
     name: str = "no alias"
     leaves_out: str = "An argument that is a variable is taken as the parameter."
@@ -148,7 +148,7 @@ def epsilons(levels: Sequence[int]) -> Marked:
 
 
 def polynomial(terms: Sequence[Term], symbol: Callable[[Sequence[int]], Inline]) -> tuple[Inline, ...]:
-    r"""Return a polynomial in epsilons as text and symbols, in the order of the levels; zeros are left out.
+    r"""Return a polynomial in epsilons as text and symbols, in the order of levels, without zeros.
 
     >>> polynomial([(2.0, ()), (-1.0, (1,)), (3.0, (1, 2))], lambda levels: f"e{levels}")
     ('2', ' -\xa0', 'e(1,)', ' +\xa0', '3\xa0', 'e(1, 2)')
@@ -165,7 +165,7 @@ def polynomial(terms: Sequence[Term], symbol: Callable[[Sequence[int]], Inline])
 
 
 def _terms(number: Any, tags: tuple[int, ...] = ()) -> Iterator[Term]:
-    """Yield the terms of a dual number that is multiplied out."""
+    """Yield the terms of a multiplied-out dual number."""
     if isinstance(number, naive.Dual):
         yield from _terms(number.primal, tags)
         yield from _terms(number.tangent, (number.tag, *tags))
@@ -174,7 +174,7 @@ def _terms(number: Any, tags: tuple[int, ...] = ()) -> Iterator[Term]:
 
 
 def _coefficients(number: Any, opened: Sequence[Opened]) -> list[Term]:
-    """Return the coefficients of a traced value in the epsilons of the open levels: derivatives in their aliases."""
+    """Return a traced value's coefficients in the open levels' epsilons: derivatives in their aliases."""
     if not isinstance(number, Scalar):
         return [(float(number), ())]
     graph, build = number.scope.graph, Builder(number.scope.graph)

@@ -1,6 +1,6 @@
 """`exhibit`: run one nested program by wrong designs and by the right one, line by line.
 
-Nothing here is reached by `import symad`: wrong derivatives are imported by those who ask for them,
+`import symad` does not import this: wrong derivatives are available only on request,
 `from symad.classroom.confusion.exhibit import exhibit`.
 """
 
@@ -32,7 +32,7 @@ from symad.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Famous:
-    """A program of the literature: how it is written, as a function of the derivative operator, and its right value."""
+    """A program of the literature: its text, its function of the derivative operator, and its right value."""
 
     title: str
     text: str
@@ -86,7 +86,7 @@ class Exhibit(Shown):
         return f"Perturbation confusion: {self.heading}"
 
     def first_wrong(self, design: str) -> RunLine | None:
-        """Return the first line in which a design (by its name, "no tag"...) differs from the right run, if any.
+        """Return the first line in which a design, given by name, differs from the right run, if any.
 
         >>> exhibit("siskind-pearlmutter").first_wrong("no tag").seen
         Seen(value=2.0, slope=2.0, parameter=y)
@@ -96,7 +96,7 @@ class Exhibit(Shown):
         return None if difference is None else wrong_run.lines[difference.line]
 
     def document(self) -> Document:
-        """Return four columns, and below them the two of reverse mode."""
+        """Return four columns, and the two of reverse mode below them."""
         code: tuple[Block, ...] = (Code(self.source, "python"),) if self.source else ()
         right = Marked(_number(self.right.result), "right")
         return (
@@ -137,7 +137,7 @@ class Exhibit(Shown):
 
 
 def exhibit(program: str | Program) -> Exhibit:
-    """Run a nested program with no tag, with a shared tag, without alias, on one tape, and right; show where it breaks.
+    """Run a nested program with no tag, a shared tag, no alias, one tape, and right; show where each breaks.
 
     The program is the name of a famous one (a key of FAMOUS), or a function of the derivative operator, where
     `d(f, a)` is f'(a). The right value is found by forward and by reverse mode at each level. ArgumentError for an

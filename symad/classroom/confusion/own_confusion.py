@@ -23,10 +23,10 @@ _BY_NAME = {head: name for name in FUNCTIONS if (head := getattr(sp, name, None)
 
 
 def own_exhibit(expression: sp.Expr, symbols: tuple[sp.Basic, ...], point: list[float]) -> Exhibit:
-    """Return the exhibit of a nested program with a formula of one or two variables in it.
+    """Return the exhibit of a nested program with a formula of one or two variables.
 
-    Of one variable it is D x: x · D y: x · f(y), at y = x; of two D x: x · D y: f(x, y), where the inner function
-    captures x. ArgumentError for more variables, and for functions that the wrong designs do not have.
+    For one variable it is D x: x · D y: x · f(y) at y = x, for two D x: x · D y: f(x, y), where the inner function
+    captures x. ArgumentError for more variables, and for functions that the wrong designs lack.
 
     >>> x, y = sp.symbols("x y")
     >>> shown = own_exhibit(x + y, (x, y), [1.0, 1.0])
@@ -49,7 +49,7 @@ def own_exhibit(expression: sp.Expr, symbols: tuple[sp.Basic, ...], point: list[
 
 
 def watchable(expression: sp.Expr, symbols: tuple[sp.Basic, ...]) -> Callable[..., Any]:
-    """Return a formula as a function of numbers of any design: sums, products, whole powers, a few functions."""
+    """Return a formula as a function for any design: sums, products, integer powers, a few functions."""
     graph = Graph(lines=False)
     (result,) = from_sympy(graph, [expression])
     places = {atom: row for row, atom in graph.atoms.items()}

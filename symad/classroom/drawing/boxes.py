@@ -1,7 +1,7 @@
 """Diagrams without positions: the boxes and arrows of a computation, read from a graph.
 
-Each operation is one box. Constants have no boxes: they stand in the label of the operation that uses them. The alias
-of an input that nothing else uses is one box with it, which then carries the marks of both.
+Each operation is one box. Constants have no boxes: they are part of the label of the operation that uses them. An
+input that only an alias uses shares its box, with the marks of both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from symad.graph.graph import Graph
 
 Kind = Literal["input", "constant", "operation", "parameter", "again", "more", "loop", "memory"]
 Mark: TypeAlias = tuple[Style, int]
-_LARGE = 10**40  # numbers from here on are written in powers of ten
+_LARGE = 10**40  # larger numbers are written as powers of ten
 _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cotangent")
 
 
@@ -32,10 +32,9 @@ _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cota
 class Box:
     """A box: label, name, kind, formula, marks (role and level), number of uses, and the results it gives.
 
-    Of the kinds, "again" is an operation of an expression tree that another box has too, "more" what is left out,
-    "memory" numbers that loops leave for each other.
-    A box that stands for several nodes has their number in `copies`; `operations` is how many they are together.
-    `nodes` names the values that it stands for on a page where those are linked.
+    Kind "again" is a repeated operation of an expression tree, "more" an omitted part, "memory" a buffer between loops.
+    `copies` is the number of nodes in the box, `operations` that of their operations, and `nodes` are their marks on a
+    page with links.
     """
 
     label: str
@@ -90,7 +89,7 @@ class Diagram:
 class DrawnGraph:
     """The graph to draw: nodes, the names of its results, and the marks of nodes.
 
-    `names` has what nodes are called elsewhere on a page, `links` what they are linked by.
+    `names` are the names of nodes elsewhere on the page, `links` their marks.
     """
 
     graph: Graph
@@ -113,7 +112,7 @@ class GraphReading:
         for node, name in zip(source.outputs, source.results, strict=True):
             self.results.setdefault(node, []).append(name)
         counted = Counter(operand for node in self.order for operand in operands_of(graph, node))
-        self.seen_as: dict[int, int] = {}  # an alias that has no box of its own, and whose box it shares
+        self.seen_as: dict[int, int] = {}  # of an alias without a box: the node whose box it shares
         self.marks: dict[int, tuple[Mark, ...]] = {}
         for node in self.order:
             self._look_at(node, counted)
@@ -280,7 +279,7 @@ def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
 def unfolded(reading: GraphReading, limit: int) -> Diagram:
     """Return the expression tree as a diagram of about `limit` boxes. Omitted parts are one box with their size.
 
-    A value that is used twice has two boxes, of the same name. The levels next to the results are drawn first.
+    A value that is used twice has two boxes with the same name. Levels next to the results are drawn first.
 
     >>> graph = Graph()
     >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
@@ -290,7 +289,7 @@ def unfolded(reading: GraphReading, limit: int) -> Diagram:
     """
     source = reading.source
     arrows: list[tuple[int, int]] = []
-    hidden: set[int] = set()  # places of what is left out
+    hidden: set[int] = set()  # places of omitted parts
     waiting = [(node, -1) for node in dict.fromkeys(reading.seen_as.get(node, node) for node in source.outputs)]
     for place, (node, user) in enumerate(waiting):  # grows while it is read
         if user >= 0:

@@ -16,7 +16,7 @@ from symad.errors import ArgumentError
 Series: TypeAlias = Mapping[str, Sequence[tuple[Any, Any]]]
 
 _COLOURS: tuple[Colour, ...] = ("tangent", "cotangent", "epsilon", "parameter", "residual", "wrong", "primal", "muted")
-_MARKERS = (  # Z closes one
+_MARKERS = (  # Z closes a path
     "M-4 0C-4 -5.2 4 -5.2 4 0C4 5.2 -4 5.2 -4 0Z", "M-4 -4L4 -4L4 4L-4 4Z", "M0 -5.2L4.8 4L-4.8 4Z",
     "M0 -5.6L5.6 0L0 5.6L-5.6 0Z", "M-4.8 -4L4.8 -4L0 5.2Z", "M-4 -4L4 4M-4 4L4 -4", "M0 -5.2L0 5.2M-5.2 0L5.2 0",
 )  # fmt: skip
@@ -32,7 +32,7 @@ class _Axis:
     high: float
     log: bool
     has_zero: bool
-    whole: bool = False  # all numbers are integers: so are the ticks
+    whole: bool = False  # integers only: the ticks are integers, too
 
     def place(self, value: Any) -> float | None:
         """Return the position of a number on the axis, None if it has none."""
@@ -64,9 +64,9 @@ def line_chart(
 ) -> Picture:  # fmt: skip
     """Return a chart of series of points (x, y), integers of any size among them.
 
-    A logarithmic axis has a place for 0 below all other numbers. What has no place (nan, infinities, negative numbers
-    on a logarithmic axis) is left out, a gap in its line, and counted below the chart. `ground` is for files that stand
-    alone; `field` marks the rectangle of the axes, for pages on which it is pointed at. ArgumentError without a point.
+    A logarithmic axis has a place for 0 below all other numbers. Points without a place (nan, infinities, negative
+    numbers on a logarithmic axis) are omitted, leave a gap in their line, and are counted below the chart. `ground` is
+    for separate files; `field` marks the rectangle of the axes for a page. ArgumentError without a point.
 
     >>> series = {"tree": [(1, 10), (2, 10**400)], "graph": [(1, 9), (2, 12)]}
     >>> line_chart(series, "order", "operations", log_y=True).description

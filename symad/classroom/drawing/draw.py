@@ -40,15 +40,14 @@ from symad.tracing.trace import Trace, sparse_leaves, trace
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 
-TITLE = 30.0  # pixels above what is in a frame
+TITLE = 30.0  # pixels above the content of a frame
 
 
 @dataclass(frozen=True)
 class LoopDrawing(Drawing):
     """The picture of a program with loops: a frame for each loop, with the graph of its body inside.
 
-    `frames` are the program, then its loops, those inside of others behind them; `operations` are those of the bodies,
-    each counted once.
+    `frames` are the program and then its loops, inner ones after outer ones; `operations` counts each body once.
     """
 
     program: RolledProgram
@@ -182,7 +181,7 @@ def _of_expressions(f: Any, args: Sequence[Any]) -> DrawnGraph:
             "several arguments of an expression", where=user_place(), do="give x as one list of symbols"
         )
     if args:
-        given(f, args[0])  # refuses what is not a symbol of the expression
+        given(f, args[0])  # raises an error unless it is a symbol of the expression
     expressions: list[Any] = [f]
     names = ["result"]
     if isinstance(f, sp.MatrixBase | list | tuple):
@@ -230,7 +229,7 @@ def _refuse_arguments(args: Sequence[Any], subject: str) -> None:
 Sharing = Literal["after", "before", "both"]
 
 READABLE = 80  # boxes; with more, equal parts are folded
-FOLDED = 40  # boxes of a folded picture, where that can be had
+FOLDED = 40  # boxes of a folded picture, if possible
 TREE = 60  # boxes of an expression tree
 LARGEST = 2000  # boxes that are drawn when folding is turned off
 

@@ -86,9 +86,8 @@ def _quoted(text: str) -> str:
 class Drawing(Shown):
     """The picture of a computation: one diagram, or two with titles, and their counts.
 
-    `operations` counts those of the graph, shared ones once; `tree_operations` those of the unfolded expressions;
-    `shared` the values of operations that are used several times. `about` stands above the picture on a page: a title,
-    and the formula that is drawn.
+    `operations` counts operations of the graph, shared ones once, `tree_operations` those of the unfolded expressions,
+    `shared` the operations that are used more than once. `about` is the title and the formula above the picture.
     """
 
     diagrams: tuple[tuple[str, Diagram], ...]

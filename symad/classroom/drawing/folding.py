@@ -1,9 +1,9 @@
 """Fold nodes of the same form into one box with their number. The body is drawn once.
 
-Two nodes have the same form when they do the same to operands of the same form; which input of an argument is meant,
-and the order of terms, make no difference. A sum of many terms that nothing else uses is one box. Where that leaves
-too many boxes, constants are not told apart, then sums of 3 and of 4 such terms; then only so many steps back are
-compared, so that a long loop becomes a few steps with an arrow that leads back. Each way is linear in the graph.
+Two nodes have the same form if they apply the same operation to operands of the same form. Different inputs of one
+argument, and the order of terms, do not matter. A long sum that nothing else uses is one box. If that leaves too many
+boxes, different constants count as equal, then sums of different lengths. Then forms are compared only a few steps
+back, so that a long loop becomes a few steps with a backward arrow. Each way takes linear time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from symad.classroom.drawing.boxes import Box, Diagram, Edge, GraphReading, is_c
 from symad.classroom.drawing.labels import operation_label, symbol_label
 
 _OPENED = (sp.Add, sp.Mul)
-_SOME = sp.Symbol("c")  # stands for constants that differ
+_SOME = sp.Symbol("c")  # the label of different constants
 _COMMUTE = (sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or)
 
 
@@ -66,7 +66,7 @@ class _Fold:
         self.kept = [node for node in reading.nodes if node not in inner]
         self.terms: dict[int, tuple[int, ...]] = {}
         self._own: dict[bool, dict[int, int]] = {}
-        self.absorbed: dict[int, int] = {}  # how many inner nodes a node stands for
+        self.absorbed: dict[int, int] = {}  # number of inner nodes flattened into a node
         for node in self.kept:
             self.terms[node], self.absorbed[node] = _opened(reading, node, inner)
 

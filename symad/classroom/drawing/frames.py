@@ -1,8 +1,8 @@
 """Draw a rolled program as frames: one frame for each loop, with the graph of its body inside.
 
-Every frame is a diagram of its own. In that of a body, the slots are the inputs, and what it carries has an arrow from
-the output back to the slot. In that of a program or of a nest there is a box for each loop and for each buffer between
-them; an arrow that leads back is what the next round reads.
+Every frame has its own diagram. The diagram of a body has slots as inputs, and a backward arrow from an output to a
+slot for each carried value. The diagram of a program or a nest has a box for each loop and for each buffer between
+loops; a backward arrow leads to a read in the next round.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from symad.display.notation import counted
 from symad.graph.graph import Graph
 
 READABLE, FOLDED = 80, 30  # boxes of a body, and of one that is folded
-SLOTS = 12  # that have boxes of their own; of more, those that read the same array may share one
+SLOTS = 12  # with boxes of their own; if there are more, slots of one array may share a box
 OPENED = 12  # loops that are drawn with their bodies
 MOVES = {"order": "puts numbers in order", "initial values": "initial values"}
 LONGEST_READ = 34  # letters
 BECOMES = {"store": "stored in", "add": "summed in", "last": "last to"}
-ENDLESS = 2**40  # repetitions that nobody counted
+ENDLESS = 2**40  # the trip count of a loop without a known bound
 Numbers: TypeAlias = frozenset[int]
 
 
@@ -40,7 +40,7 @@ Numbers: TypeAlias = frozenset[int]
 class Frame:
     """A loop or the program: its trip count, its place in the source, its content.
 
-    `inner` has the boxes of the diagram that are frames themselves, with their numbers among all frames.
+    `inner` maps boxes of the diagram that are frames to their numbers among all frames.
     """
 
     title: str
@@ -109,15 +109,15 @@ class _Level:
         self.places, self.steps = places, dict[int, Step]()
         self.boxes: list[Box] = []
         self.edges: dict[Edge, None] = {}
-        self.box_of: dict[int, int] = {}  # of a buffer, as it was written last
+        self.box_of: dict[int, int] = {}  # of a buffer since its last write
         reads, writes = [_read(step, places) for step in steps], [_written(step) for step in steps]
-        first: dict[int, int] = {}  # when a buffer is written for the first time
+        first: dict[int, int] = {}  # the step that first writes a buffer
         for time, written in enumerate(writes):
             first |= {buffer: time for buffer in written if buffer not in first}
         for buffer in sorted(frozenset[int]().union(*reads) - first.keys()):
             self._buffer(buffer)
         late: list[tuple[int, int]] = []
-        seen: set[int] = set()  # buffers that were read since they were written
+        seen: set[int] = set()  # buffers that were read after their last write
         for time, step in enumerate(steps):
             box = self._step(step)
             earlier = {

@@ -1,7 +1,7 @@
 """Growth plots: the operations of the k-th derivative, by each way of writing it.
 
-A product of n factors, or a sum of n terms, counts as n - 1 operations in all of them. Trees are counted without being
-unfolded, in exact integers. SymPy's own differentiation works on trees: it ends where its limit of size or time is met.
+A product of n factors or a sum of n terms counts as n - 1 operations. Trees are counted exactly without unfolding them.
+SymPy's own differentiation works on trees; it stops at a limit of size or time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Layered layout by igraph's Sugiyama method: arrows lead to later layers, with few crossings.
 
 A long arrow runs through a way point in each layer that it passes, and all arrows of one box share their way points.
-Places within the layers are the least squares that keep the order and the distances. Nothing is drawn by chance, so
-the same diagram has the same layout in every process.
+Places within the layers minimise squares under the order and the distances. The layout of a diagram is deterministic.
 Sources: Sugiyama, Tagawa and Toda (1981); pool adjacent violators: Ayer et al. (1955).
 """
 
@@ -28,7 +27,7 @@ _WAY_WIDTH = 8.0
 class DiagramLayout:
     """The layers and the places in them: of boxes (numbers as in the diagram), then of way points.
 
-    `paths` has for each arrow of the diagram the boxes and way points that it runs through, forwards.
+    `paths` has the boxes and way points of each arrow, in forward order.
     """
 
     layers: tuple[int, ...]

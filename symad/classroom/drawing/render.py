@@ -14,7 +14,7 @@ from symad.display.styles import LOOKS
 PAGE = 1180.0  # pixels that a page is wide
 LABEL, SMALL = 14.0, 11.5  # sizes of the text of a label, and of what stands below it
 HEIGHT, MARGIN = 40.0, 14.0
-_PARALLEL = 4  # arrows from box to box that are drawn side by side; of more, one
+_PARALLEL = 4  # parallel arrows between two boxes; more are drawn as one
 
 Arrow = tuple[Point, ...]
 Sizes: TypeAlias = Mapping[int, tuple[float, float]]
@@ -24,8 +24,8 @@ Sizes: TypeAlias = Mapping[int, tuple[float, float]]
 class PlacedDiagram:
     """A diagram with places: the centre, the width and the height of each box, and the points of each arrow.
 
-    `arrows[k]` belongs to `edges[k]`: the numbers of a diagram's edges, several times where arrows run in parallel.
-    The first two points of an arrow are in line, then every other part is a curve between two layers.
+    `edges[k]` is the number of the edge of `arrows[k]`; parallel arrows repeat it. The first two points of an arrow are
+    in line, then every other part is a curve between two layers.
     """
 
     diagram: Diagram
@@ -42,7 +42,7 @@ class PlacedDiagram:
 def place(diagram: Diagram, sizes: Sizes | None = None) -> PlacedDiagram:
     """Return a diagram with places, in the direction that fits the page.
 
-    `sizes` has the width and the height of boxes that are larger than their labels.
+    `sizes` has the width and height of boxes that are larger than their labels.
     """
     sizes = sizes or {}
     downwards = _place(diagram, sizes, sideways=False)

@@ -1,9 +1,9 @@
 """A canvas that writes SVG: boxes, text, curves with arrows, groups with tooltips.
 
-Pixels, y downwards. `display.tikz` makes of this SVG what stands on paper.
+Units are pixels, y points down. `display.tikz` converts this SVG for paper.
 
-Every colour is written twice: as an attribute, for readers that know no CSS variables, and as a class whose variable
-changes on dark ground. Nothing here has an id, a script or an address, so pictures may stand together in one page.
+Every colour is written twice: as an attribute, for readers without CSS variables, and as a class whose variable
+changes on dark ground. There are no ids, scripts or addresses, so one page may have several pictures.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Anchor = Literal["start", "middle", "end"]
 Point: TypeAlias = tuple[float, float]
 
 FONT = "system-ui, 'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
-SMALL_WIDTH, FRAME, LARGEST_SCALE = 520.0, 860.0, 1.75  # pixels of a picture that is shown larger, and how much larger
-NARROW = 340.0  # pixels of a picture that fits a phone as it is drawn
+SMALL_WIDTH, FRAME, LARGEST_SCALE = 520.0, 860.0, 1.75  # pixels of a picture that is enlarged, and the factor at most
+NARROW = 340.0  # pixels of a picture that fits a phone without scaling
 BOLD = ' font-weight="600"'
 _ARROW = 7.0  # length of an arrow head
 _WIDE, _NARROW = "mwMW@%—→∂∑∏∫√", "iljtfrI.,:;'|!()[]{}` -"
@@ -49,7 +49,7 @@ class Canvas:
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
         self._elements: list[str] = []
-        self._used: dict[tuple[str, Colour], None] = {}  # what is filled or drawn with which colour
+        self._used: dict[tuple[str, Colour], None] = {}  # pairs such as ("fill", colour)
 
     def box(
         self, x: float, y: float, width: float, height: float, *, stroke: Colour | None = None,
@@ -118,7 +118,7 @@ class Canvas:
     def svg(self, *, ground: bool = False, scale: float = 1.0) -> str:
         """Return the picture as SVG: for a page, or with a ground, as a file of its own.
 
-        With a `scale` it is shown larger than it was drawn: on a narrow screen as small as can still be read.
+        `scale` enlarges it; on a narrow screen it is as small as can still be read.
         """
         drawn = self
         if ground:
@@ -140,7 +140,7 @@ class Canvas:
     def picture(self, description: str, text: str = "", *, ground: bool = False, fills: bool = False) -> Picture:
         """Return the picture as a block of a document, with a description and a form in characters.
 
-        A small one that `fills` its frame is shown larger than it was drawn.
+        A small one that `fills` its frame is enlarged.
         """
         room = min(LARGEST_SCALE, FRAME / self.width, FRAME / self.height) if self.width <= SMALL_WIDTH else 1.0
         scale = max(1.0, room) if fills else 1.0

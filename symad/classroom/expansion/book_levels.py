@@ -27,7 +27,7 @@ class BookLevel:
     lines: tuple[BookLine, ...]
 
     def blocks(self, called: sp.Expr, put: tuple[Inline, ...]) -> list[Block]:
-        """Return the level as formulas; `called` is f(x + v ε₁), and `put` says what is put in the place of what."""
+        """Return the level as formulas. `called` is f(x + v ε₁), and `put` explains the substitution."""
         moved = [part for coefficient, factor in self.terms for part in (self.level.moved(coefficient), factor)]
         blocks: list[Block] = [Formula(Nested(*moved), called, put)]
         lines = list(self.lines)
@@ -37,7 +37,7 @@ class BookLevel:
 
 
 class Book:
-    """The levels and their coefficients, or why there are none (`why_not`, "" if there are)."""
+    """The levels and their coefficients, or the reason why there are none (`why_not`)."""
 
     def __init__(self, parts: Parts, formula: sp.Basic | None, most_levels: int) -> None:
         self.levels: list[BookLevel] = []
@@ -53,7 +53,7 @@ class Book:
             self.why_not = next(filter(None, reasons), "")
 
     def _add(self, parts: Parts, k: int) -> str:
-        """Expand one level; return why that is not done, "" where it is."""
+        """Expand one level. Return why it is not expanded, "" if it is."""
         moves = moves_of(parts, k)
         if not all(isinstance(name, sp.Symbol) for name in moves):
             return "a direction that is moved itself is no symbol"
@@ -73,7 +73,7 @@ class Book:
 
 
 def moves_of(parts: Parts, k: int) -> dict[Any, sp.Expr]:
-    """Return by what a level moves the symbols of f, and the directions of earlier levels."""
+    """Return the steps by which a level moves the symbols of f and the directions of earlier levels."""
     moved = [(list(parts.given.symbols), parts.directions[(k,)])]
     moved += [
         (parts.directions[levels[:-1]], direction)

@@ -43,21 +43,21 @@ KEPT_LINES = 500  # of each level
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expansion(Parts, Shown):
-    """f(x + eps_1 v + ...): the coefficient of every product of epsilons, and how it comes about.
+    """f(x + eps_1 v + ...): the coefficient of every product of epsilons, and its derivation.
 
-    `flat` has a list with one entry for each output; `notes` says what was taken where f has no derivative, or chooses.
+    `flat` has a list with one entry for each output. `notes` name the conventions at kinks and the branches taken.
     """
 
     @cached_property
     def coefficients(self) -> dict[Levels, Any]:
         """The coefficients by their levels: (), (1,), (2,), (1, 2)..., each in the structure of f's result.
 
-        They are floats where all is known, and SymPy expressions elsewhere.
+        They are floats if all inputs are numbers, else SymPy expressions.
         """
         return {levels: self._filled(row) for levels, row in self.flat.items()}
 
     def coefficient(self, *levels: int) -> Any:
-        """Return the coefficient of the product of the epsilons of some levels, of f(x) itself without any.
+        """Return the coefficient of the product of some levels' epsilons; without levels, f(x).
 
         >>> x, v, w = sp.symbols("x v w")
         >>> expand(x**3, x, [v, w]).coefficient(1, 2)
@@ -91,7 +91,7 @@ class Expansion(Parts, Shown):
 
     @cached_property
     def steps(self) -> tuple[ExpansionStep, ...]:
-        """Every line of every level with its rule; at most 500 lines of each level."""
+        """Every line of every level with its rule, at most 500 lines per level."""
         return tuple(step for stage in self.lines(KEPT_LINES) for step in stage)
 
     def taylor(self) -> tuple[Any, ...]:
@@ -118,7 +118,7 @@ class Expansion(Parts, Shown):
         return "Expansion of " + self.given.name
 
     def document(self) -> Document:
-        """Return what is shown: the levels with their lines, the table of coefficients, the sum."""
+        """Return the levels with their lines, the table of coefficients, and the sum."""
         return document_of(self)
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Expansion(Parts, Shown):
         return self._filled(list(map(assemble, parts)))
 
     def _filled(self, flat: Sequence[Any]) -> Any:
-        """Return values in the structure of the result: arrays of floats where all are floats, else of objects."""
+        """Return values in the structure of the result: arrays of floats if all are floats, else of objects."""
         leaves, values = [], iter(flat)
         for shape in self.result.shapes:
             part = list(islice(values, math.prod(shape)))
@@ -178,7 +178,7 @@ def expand(
         raise ArgumentError(subject, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")
     _check_outside()
     if isinstance(directions, str) and len(names := directions.split()) > 1 and all(map(str.isidentifier, names)):
-        directions = names  # "v w" is two of them, and not a product
+        directions = names  # "v w" is two directions, not a product
     problem = given(f, x, parameters=True)
     expansion = _expanded(problem, by_levels(problem.argument, directions, order), detail, style)
     if style == "book" and (why := why_no_book(expansion)):

@@ -1,7 +1,7 @@
 """The coefficients of f(x + eps_1 v + eps_2 w + ...) as nodes, by one forward level for each epsilon.
 
-F -> F|eps=0 + eps dF/deps|eps=0, first for eps_1, then for eps_2 of all that is there, and so on. A direction that has
-a direction of its own (x + eps_1 v + eps_2 w + eps_1 eps_2 u) is a parameter of the later level.
+F -> F|eps=0 + eps dF/deps|eps=0, first for eps_1, then for eps_2 of the result, and so on. A direction with a direction
+of its own (x + eps_1 v + eps_2 w + eps_1 eps_2 u) is a parameter of the later level.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WAYS = "a list with one direction for each level, or a dict {(1,): v, (2,): w, 
 
 
 def by_levels(argument: Any, directions: Any, order: int | None) -> dict[Levels, list[Any]]:
-    """Return the directions by their sets of levels, each with one entry for each number of the argument.
+    """Return the directions by their sets of levels, with one entry for each number of the argument.
 
     >>> by_levels(1.0, ["v", 2], None)
     {(1,): [v], (2,): [2]}
@@ -51,7 +51,7 @@ def by_levels(argument: Any, directions: Any, order: int | None) -> dict[Levels,
 
 
 def seeds(level: Level, directions: Mapping[Levels, Sequence[Any]]) -> dict[Levels, list[int | None]]:
-    """Return directions as nodes; a number 0 is a structural zero."""
+    """Return directions as nodes. The number 0 becomes a structural zero."""
     return {levels: [_node(level, part, levels) for part in parts] for levels, parts in directions.items()}
 
 
@@ -95,7 +95,7 @@ def _check_count(count: int) -> None:
 
 
 def _fitted(argument: Any, direction: Any, levels: Levels) -> list[Any]:
-    """Return a direction's entries; ArgumentError unless its structure and shapes are those of the argument."""
+    """Return a direction's entries; ArgumentError if its structure or shapes differ from the argument's."""
     read = _read(direction)
     leaves, structure = containers.flatten(argument)
     shapes = [np.shape(leaf) for leaf in leaves]
@@ -112,7 +112,7 @@ def _fitted(argument: Any, direction: Any, levels: Levels) -> list[Any]:
 
 
 def _read(direction: Any) -> Any:
-    """Return a direction with names and formulas in texts as SymPy expressions."""
+    """Return a direction with its texts parsed as SymPy expressions."""
     if isinstance(direction, str):
         return read_formula(direction)
     if isinstance(direction, list | tuple):
@@ -130,12 +130,12 @@ def _named(levels: Levels) -> str:
     return "the direction of " + " ".join(f"eps_{k}" for k in levels)
 
 
-NODES = 1_000_000  # of the graph; each level multiplies them by up to 3
+NODES = 1_000_000  # of the graph; each level multiplies its size by up to 3
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The work of one level: the rows it differentiates, and the epsilon parts of their targets and parameters."""
+    """The work of one level: the differentiated rows, and the epsilon parts of their targets and parameters."""
 
     level: int
     rows: tuple[Row, ...]
@@ -144,7 +144,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Levelled:
-    """The nodes of all coefficients (a list for each set of levels, None for a structural zero), and the stages."""
+    """The nodes of all coefficients (one list per set of levels, None for a structural zero), and the stages."""
 
     coefficients: dict[Levels, list[int | None]]
     stages: tuple[Stage, ...]
@@ -153,7 +153,7 @@ class Levelled:
 def levelled(
     level: Level, outputs: Sequence[int], directions: Mapping[Levels, Sequence[int | None]], count: int
 ) -> Levelled:
-    """Differentiate outputs along directions, level by level; LimitError where the graph outgrows all bounds.
+    """Differentiate outputs along directions, level by level; LimitError if the graph grows too large.
 
     `directions[(1, 2)]` has the coefficient of eps_1 eps_2 of each parameter.
     """
@@ -178,7 +178,7 @@ def levelled(
 def _held(
     level: Level, nodes: Sequence[int | None], levels: Levels, directions: Mapping[Levels, Sequence[int | None]]
 ) -> list[int | None]:
-    """Return a direction's nodes; as parameters of their own where a later level moves them."""
+    """Return a direction's nodes, as new parameters if a later level moves them."""
     if not any(later[: len(levels)] == levels and len(later) > len(levels) for later in directions):
         return list(nodes)
     zero = level.build.zero
@@ -186,7 +186,7 @@ def _held(
 
 
 def _moved(level: Level, seeds: Mapping[Levels, Sequence[int | None]], k: int) -> dict[int, int | None]:
-    """Return what the level k moves, and by what: x by its direction, a direction v by the direction of v."""
+    """Return the parameters that level k moves and their directions: x, and directions of earlier levels."""
     moved: dict[int, int | None] = dict(zip(level.parameters.flat, seeds[(k,)], strict=True))
     for levels, nodes in seeds.items():
         if len(levels) > 1 and levels[-1] == k:

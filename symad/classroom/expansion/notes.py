@@ -16,7 +16,7 @@ from symad.derivatives.level import Level
 from symad.display.document import Cell
 
 FEW = 4
-SHORT = 60  # nodes of what is written out
+SHORT = 60  # nodes of a formula that is written out
 _AT_A_KINK: dict[Head, str] = {
     sp.Abs: "there the derivative of |u| is taken as sign(0) = 0",
     sp.Max: "at a tie each of the two gets one half",
@@ -25,7 +25,7 @@ _AT_A_KINK: dict[Head, str] = {
 
 
 def asked_conditions(level: Level) -> dict[int, bool]:
-    """Return the conditions that Python's control flow has asked for while f was called, with their answers."""
+    """Return the conditions that Python's control flow evaluated during the call of f, and their answers."""
     graph, values = level.scope.graph, level.scope.values
     return {node: bool(values[node]) for node in list(values) if graph.is_boolean(node) and graph.operands[node]}
 
@@ -33,7 +33,7 @@ def asked_conditions(level: Level) -> dict[int, bool]:
 def notes_of(
     values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic], answers: Mapping[int, bool]
 ) -> tuple[Cell, ...]:
-    """Return what there is to say, each as a line of prose with mathematics in it."""
+    """Return the notes, each a line of prose with mathematics."""
     notes: list[Cell] = []
     for node, answer in list(answers.items())[:FEW]:
         shown = written(values, node, symbols)
@@ -63,7 +63,7 @@ def _kinks(values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic])
 
 
 def _not_finite(values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> list[Cell]:
-    """Return the first operation whose value, or whose derivative, is no finite number."""
+    """Return the first operation whose value or derivative is not finite."""
     coefficients = [node for row in nodes.coefficients.values() for node in row if node is not None]
     if all(map(_is_finite, values.of(coefficients))):
         return []
@@ -98,7 +98,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def written(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic], limit: int = SHORT) -> sp.Basic | None:
-    """Return a traced node as the user wrote it, in the symbols of the argument; None where it is longer than that."""
+    """Return a traced node as the user wrote it, in the symbols of the argument; None if it is longer than `limit`."""
     graph, rebuilt = values.graph, dict(symbols)
     if values.size(node) > limit:
         return None

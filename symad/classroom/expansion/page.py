@@ -30,19 +30,18 @@ OUTPUTS = 4
 LETTERS = 8  # of a function's name that stands in formulas
 ENTRIES = 8  # of a vector that is written out
 DIGITS = 6  # of numbers in lines
-READ = 60  # operations of a formula that is still read as a whole
+READ = 60  # operations of a formula that is written as a whole
 NESTED_LEVELS = 3  # whose nested sum is written out
 NAMED = 4  # arguments of a function that are written side by side
-TERMS = 5  # of the chain rule that says what a coefficient is
+TERMS = 5  # of the chain rule that are written out
 
 
 def why_no_book(parts: Parts) -> str:
-    """Return why an expansion is not done as in a book; "" where it is."""
+    """Return why an expansion is not in the style of a book, "" if it is."""
     return _Page(parts).book.why_not
 
 
 def document_of(parts: Parts) -> Document:
-    """Return the page of an expansion."""
     page = _Page(parts)
     blocks = [*page.question()]
     if parts.detail != "result":
@@ -58,7 +57,7 @@ def document_of(parts: Parts) -> Document:
 
 
 class _Page:
-    """The parts of the page, with the names that things have on it."""
+    """The parts of the page, and the names used on it."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
@@ -89,13 +88,13 @@ class _Page:
         self.lines = parts.lines(most) if most and not self.by_hand else []
 
     def check(self, blocks: Sequence[Block]) -> None:
-        """Raise InvariantError for an equality on the page that does not hold."""
+        """Raise InvariantError for a false equality on the page."""
         parts = self.parts
         values = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
         symbols = dict(zip(parts.given.symbols, map(sp.sympify, values), strict=True))
         meanings: dict[Any, Any] = {symbol: value for symbol, value in symbols.items() if symbol != value}
         if meanings and parts.notes:
-            return  # a convention is taken at this point: f has no derivative there
+            return  # at this point f has no derivative, and the coefficients follow a convention
         if not self.named and len(symbols) > 1:
             meanings[self.point] = sp.Tuple(*symbols)
         for levels, direction in parts.directions.items():
@@ -115,7 +114,7 @@ class _Page:
             check_lines(lines, moves_of(parts, number))
 
     def question(self) -> Iterator[Block]:
-        """The function, the point, the directions."""
+        """Yield the function, the point and the directions."""
         yield Heading(f"{self.name}({self._argument(self.parts.levels)}), one level at a time", 1)
         if self.parts.given.name not in (str(self.name), "f"):
             yield Paragraph((self.name, f" is {self.parts.given.name}"))
@@ -136,7 +135,7 @@ class _Page:
                 yield from _listed(self.directions[levels], direction)
 
     def game(self) -> Iterator[Block]:
-        """Why a level has two parts and no more; said once."""
+        """Yield the explanation, given once, why a level has exactly two parts."""
         eps, (a, b, c, d) = Epsilon.of_level(1), sp.symbols("a b c d")
         square = sp.Pow(eps, 2, evaluate=False)
         if self.by_hand:
@@ -154,7 +153,7 @@ class _Page:
         yield Formula(Nested(a * c, 1, a * d + b * c, eps, b * d, square), product, "the last term is 0")
 
     def level(self, k: int) -> Iterator[Block]:
-        """One level: its lines, and what has become of f."""
+        """Yield one level: its lines and its result."""
         yield Heading(f"Level {k}: {self.point} → {self._argument(k, k)}")
         if k == 2:
             yield Paragraph(
@@ -173,7 +172,7 @@ class _Page:
             yield Formula(epsilon.nested(coefficients, k), self._moved(k), "collected" if self.by_hand else "")
 
     def result(self) -> Iterator[Block]:
-        """The table of coefficients, and the sum."""
+        """Yield the table of coefficients, and the sum."""
         yield Heading("Coefficients")
         straight, count = self.parts.is_straight, self.parts.levels
         chosen = [tuple(range(1, k + 1)) for k in range(count + 1)] if straight else epsilon.subsets(count)
@@ -190,7 +189,7 @@ class _Page:
             yield Formula(epsilon.expanded(coefficients, count), self._moved(count))
 
     def taylor(self) -> Iterator[Block]:
-        """The same as a polynomial in t, the sum of all epsilons."""
+        """Yield the result as a polynomial in t, the sum of all epsilons."""
         count, t = self.parts.levels, self.time
         yield Heading("Taylor polynomial")
         total = Nested(*(part for k in range(1, count + 1) for part in (Epsilon.of_level(k), 1)))
@@ -207,7 +206,7 @@ class _Page:
             yield Formula(Nested(*(part for term in known for part in term)), moved)
 
     def _lines(self, k: int) -> Iterator[Block]:
-        """The table of a level's lines; those of the level before come again and are only named."""
+        """Yield the table of a level's lines. Repeated lines of the level before are only mentioned."""
         everything = self.parts.detail == "all"
         lines = self.lines[k - 1]
         shown = lines if everything else [line for line in lines if not line.repeated]
@@ -226,7 +225,7 @@ class _Page:
             yield Paragraph(f"The lines of the levels before come again{other}.")
 
     def _argument(self, last: int, first: int = 1) -> str:
-        """Return x + v ε₁ + w ε₂ as a text; x + v₁ ε₁, y + v₂ ε₁ of several names."""
+        """Return x + v ε₁ + w ε₂ as text; for several names x + v₁ ε₁, y + v₂ ε₁."""
         moving = [levels for levels in self.moving if first <= levels[-1] <= last]
         if not self.named:
             return _moved_text(self.point, [(self.directions[levels], levels) for levels in moving])
@@ -236,7 +235,6 @@ class _Page:
         )
 
     def _moved(self, last: int) -> sp.Expr:
-        """Return f(x + v eps_1 + w eps_2) as a formula."""
         moving = [(levels, monomial(levels)) for levels in self.moving if levels[-1] <= last]
         return Along(self.name, sp.S.Zero, self._along(moving))
 
@@ -252,12 +250,12 @@ class _Page:
         return Listed(*entries)
 
     def _meaning(self, levels: Levels) -> Cell:
-        """Return what a coefficient is: f''(x)[v, w], by the chain rule where directions are moved themselves."""
+        """Return the meaning of a coefficient: f''(x)[v, w], or the number of its chain rule terms."""
         count = sum(1 for _ in epsilon.partitions(levels, self.moving))
         return f"{count} terms of the chain rule" if count > TERMS else self._sum(levels)
 
     def _sum(self, levels: Levels) -> sp.Expr:
-        """Return the terms of the chain rule for a coefficient: one for each way to cut its levels into directions."""
+        """Return the chain rule terms of a coefficient: one for each partition of its levels into directions."""
         terms = []
         for blocks in epsilon.partitions(levels, self.moving):
             along = (self.directions[block] for block in blocks)
@@ -265,7 +263,7 @@ class _Page:
         return terms[0] if len(terms) == 2 else Nested(*terms)
 
     def _outputs(self, alone: str = "coefficient") -> list[str]:
-        """Return a heading for each result that is shown."""
+        """Return a heading for each displayed result."""
         tree = self.parts.result
         if self.alone:
             return [alone]
@@ -294,7 +292,6 @@ def _moved_text(name: sp.Expr, moving: Sequence[tuple[sp.Expr, Levels]]) -> str:
 
 
 def _text(direction: sp.Expr) -> str:
-    """Return a direction in prose."""
     return re.sub(r"_\d+$", lambda index: index[0][1:].translate(LOWERED), text_of(direction))
 
 
@@ -304,7 +301,7 @@ def _line(step: ExpansionStep) -> tuple[Cell, ...]:
 
 
 def _equation(name: sp.Symbol, written: sp.Expr, value: Any) -> Cell:
-    """Return name = what is written = its value, the last where it says more."""
+    """Return name = expression = value. The value is omitted if it adds nothing."""
     sides = (name, " = ", _rounded(written))
     return sides if value is None or sp.sympify(value) == written else (*sides, " = ", _rounded(value))
 
@@ -317,12 +314,12 @@ def _rounded(value: Any) -> sp.Expr:
 
 
 def _has_digits(value: Any) -> bool:
-    """Whether a value loses digits where it is rounded."""
+    """Whether rounding changes a value."""
     return value is not None and _rounded(value) != sp.sympify(value)
 
 
 def _direction(levels: Levels, entries: Sequence[Any]) -> sp.Expr:
-    """Return how a direction is called: v where it is a symbol, 1, or d_1."""
+    """Return the name of a direction: v for a symbol, 1, or d_1."""
     (first, *more) = entries
     value = None if more else sp.sympify(first)
     if value is None or not (value.is_Symbol or value.is_Number):
@@ -331,7 +328,7 @@ def _direction(levels: Levels, entries: Sequence[Any]) -> sp.Expr:
 
 
 def _listed(left: sp.Expr, entries: Sequence[Any]) -> Iterator[Block]:
-    """The line that says what a vector or a number is; nothing where it is itself."""
+    """Yield the definition of a vector or a number; nothing if it is itself."""
     parts = [sp.sympify(part) for part in entries[:ENTRIES]]
     if len(entries) > ENTRIES:
         yield Paragraph((left, f" has {len(entries)} numbers"))

@@ -41,7 +41,7 @@ class NamedRule:
     partials: tuple[tuple[sp.Expr, sp.Expr], ...] = ()
 
     def cell(self) -> Cell:
-        """Return the rule as it stands in a table: power rule, 3u**2."""
+        """Return the rule for a table: "power rule", 3u**2."""
         if not self.partials:
             return self.name
         parts: list[Inline] = []
@@ -52,7 +52,7 @@ class NamedRule:
 
 
 def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
-    """Return the rule by which a node is differentiated in its active operands, which have names.
+    """Return the rule that differentiates a node in its active operands, whose names are given.
 
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
@@ -75,7 +75,7 @@ def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int,
 
 
 def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
-    """Ask the table of rules for the partial derivatives of a head in the names of its operands."""
+    """Return the rule of a head with its partial derivatives in the names of its operands."""
     head, operands = derivative_form(Builder(graph), node)
     build = Builder(Graph())
     letters: dict[int, int] = {}
@@ -101,7 +101,7 @@ def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, 
 
 
 def _called(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
-    """Return how a partial derivative is written: sin'(u), or d/du u**3."""
+    """Return the notation of a partial derivative: sin'(u), or d/du u**3."""
     letter, count = graph.atoms[source], len(graph.operands[line])
     if issubclass(head, Formal):
         pairs = zip(head.orders, graph.operands[line], strict=True)
@@ -119,9 +119,9 @@ _LETTERS = ("u", "z", "q", "s", "y", "t", "line")
 
 @dataclass(frozen=True)
 class ExpansionStep:
-    """One line of one level: `name = line`, the rule, the epsilon part, and the values of both (None: too long).
+    """One line of one level: `name = line`, its rule, its epsilon part, and both values (None: too long).
 
-    `repeated` says that an earlier level has the same line, with the same rule.
+    `repeated`: an earlier level has the same line with the same rule.
     """
 
     level: int
@@ -135,7 +135,7 @@ class ExpansionStep:
 
     @property
     def part_name(self) -> sp.Symbol:
-        """What the eps-part is called: du_3 for the line u_3."""
+        """The name of the eps-part: du_3 for the line u_3."""
         return sp.Symbol(f"d{self.name.name}")
 
     @property
@@ -147,7 +147,7 @@ class ExpansionStep:
 def steps_of(
     values: NodeValues, stages: Sequence[Stage], symbols: Mapping[int, sp.Expr], most: int
 ) -> list[list[ExpansionStep]]:
-    """Return the lines of each stage, at most so many of each; `given` has the symbols of the parameters."""
+    """Return the lines of each stage, at most `most` of each. `symbols` are those of the parameters."""
     letter = _letter(values.graph)
     names: dict[int, sp.Symbol] = {}
     steps = []
@@ -161,7 +161,7 @@ def steps_of(
 
 
 def new_rows(stages: Sequence[Stage]) -> list[list[Row]]:
-    """Return for each stage the rows that no stage before it has."""
+    """Return, for each stage, the rows that no earlier stage has."""
     seen: set[int] = set()
     rows = []
     for stage in stages:
@@ -171,13 +171,13 @@ def new_rows(stages: Sequence[Stage]) -> list[list[Row]]:
 
 
 def _letter(graph: Graph) -> str:
-    """Return a letter for lines that no symbol of the user has."""
+    """Return a letter for lines that no symbol of the user begins with."""
     taken = {atom.name.split("_")[0] for atom in graph.atoms.values() if isinstance(atom, sp.Symbol)}
     return next((letter for letter in _LETTERS if not {letter, f"d{letter}"} & taken), "row")
 
 
 class _StageLines:
-    """The lines of one stage, with the names that they and all before them have."""
+    """The lines of one stage, with the names of these and all earlier lines."""
 
     def __init__(
         self, values: NodeValues, stage: Stage, names: Mapping[int, sp.Symbol], symbols: Mapping[int, sp.Expr]
@@ -187,7 +187,6 @@ class _StageLines:
         self._written: dict[int, sp.Expr] = {**symbols, **names}
 
     def step(self, row: Row, repeated: bool) -> ExpansionStep:
-        """Return the line of one row."""
         target, edges = row
         operands = self._graph.operands[target]
         shown = operands[:1] if self._graph.heads[target] is Alias else operands
@@ -209,7 +208,7 @@ class _StageLines:
         return term if guard is None else sp.Piecewise((term, self._write(guard)), (0, True))
 
     def _part_of(self, source: int) -> sp.Expr:
-        """Return the eps-part of an operand: the direction of a parameter, du_1 of the line u_1."""
+        """Return the eps-part of an operand: a parameter's direction, or du_1 for the line u_1."""
         resolved = self._values.resolved(source)
         source = resolved if resolved in self._stage.parts else source  # a constant has no part of its own
         part = self._stage.parts[source]
@@ -221,7 +220,7 @@ class _StageLines:
         return sp.Symbol(f"d{self._write(source)}") if direction is None else sp.sympify(direction)
 
     def _write(self, node: int) -> sp.Expr:
-        """Return a node in the names of lines; what has no name is written out, or called c_1, c_2 where it is long."""
+        """Return a node in the names of lines. A node without a name is written out, or named c_1 if it is long."""
         stack = [node]
         while stack:
             top = stack[-1]
@@ -266,18 +265,17 @@ class Parts:
 
     @property
     def levels(self) -> int:
-        """The number of levels."""
         return len(self.nodes.stages)
 
     @property
     def is_straight(self) -> bool:
-        """Whether all levels have the same direction, as the Taylor polynomial along it needs."""
+        """Whether all levels share one direction, as a Taylor polynomial needs."""
         first = self.directions[(1,)]
         return all(len(levels) == 1 and parts == first for levels, parts in self.directions.items())
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages without what is needed only in single points, where a convention holds."""
+        """The stages without rows that matter only at single points, where a convention holds."""
         coefficients = [node for row in self.nodes.coefficients.values() for node in row if node is not None]
         needed, resolved = self.values.needed(coefficients), self.values.resolved
         return tuple(
@@ -286,6 +284,6 @@ class Parts:
         )
 
     def lines(self, most: int) -> list[list[ExpansionStep]]:
-        """Return the lines of each level, at most so many of each; first those that the level has made."""
+        """Return the lines of each level, at most `most` of each, new lines first."""
         symbols = dict(zip(self.parameters.flat, self.given.symbols, strict=True))
         return steps_of(self.values, self.stages, symbols, most)

@@ -41,7 +41,7 @@ class Explanation(Explained, Shown):
         return f"explain: {self.name}"
 
     def named(self, symbols: Sequence[sp.Basic], name: str = "") -> Explanation:
-        """Return the same with other names for the numbers of the arguments, one for each, and for the function."""
+        """Return the explanation with other names for the numbers of the arguments and for the function."""
         symbol_of = dict(zip(self.book.inputs, symbols, strict=True))
         book = Book(self.book.graph, symbol_of, self.book.history)
         return Explanation(name or self.name, book, self.outputs, at_numbers=self.at_numbers, detail=self.detail)
@@ -52,7 +52,7 @@ class Explanation(Explained, Shown):
 
 @public_api
 def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = "short") -> Explanation:
-    """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
+    """Return, stage by stage and line by line, the program of f, any composition of transforms, for these shapes.
 
     From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
     of coefficients times tangents), the transposed program (the same rows backwards), and, where a level around
@@ -101,7 +101,7 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
 
 
 def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
-    """Trace f along all its paths; None where that fails, as it does for a solver."""
+    """Trace f along all its paths; None if that fails, as it does for a solver."""
     try:
         traced = trace(f, *args)
     except Exception as error:  # at numbers the same error is met again, or none
@@ -113,7 +113,7 @@ def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
 
 
 def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
-    """Run f on the numbers themselves."""
+    """Run f on the numbers."""
     names = argument_names(f, len(args))
     paths = paths_of(args, names)
     with open_scope(apart=True) as scope:

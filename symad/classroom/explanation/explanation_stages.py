@@ -1,8 +1,8 @@
 """Stages to any depth: the program, its linearization, its transpose, and those of derivatives again.
 
-Levels are taken from the inside out, in the order in which their functions returned. What an inner level made is part
-of the program of the level around it, so that level's rows are those of the differentiated transposed program. Every
-stage can be carried out line by line after those before it.
+Levels are processed from the inside out, in the order in which their functions returned. The derivative of an inner
+level is part of the program of the level around it, whose rows are those of the differentiated transposed program.
+Every stage can be executed line by line after the stages before it.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _MADE = {"pullback": "the transposed program", "pushforward": "the tangent progr
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage: its lines, the nodes of its results, and how many operations were new in it.
+    """One stage: its lines, the nodes of its results, and the number of new operations.
 
-    `level` is None for what the user's function computes outside of all levels.
+    `level` is None for the computations outside of all levels.
     """
 
     kind: StageKind
@@ -75,7 +75,7 @@ class Stage:
 
     @property
     def sentence(self) -> str:
-        """What the stage is, in one or two sentences."""
+        """The stage in one or two sentences."""
         if self.level is None:
             return "What is computed outside of all levels."
         if self.way in _SECOND:
@@ -85,7 +85,7 @@ class Stage:
 
     @property
     def symbols(self) -> tuple[sp.Basic, ...]:
-        """The results as they stand in formulas: variables, tangents or cotangents."""
+        """The results as they appear in formulas: variables, tangents or cotangents."""
         if self.carries is None:
             return tuple(self.book.symbol(node) for node in self.ends)
         return tuple(self.book.adjoint(node, self.carries) for node in self.ends)
@@ -97,7 +97,7 @@ class Stage:
 
 
 class Stages:
-    """The stages of a program in order. Each lists only the lines that are new in it."""
+    """The stages of a program in order. Each lists only its new lines."""
 
     book: Book
     sharing: SharedCopy
@@ -117,7 +117,7 @@ class Stages:
         yield self._stage("program", name, level, [*level.parameters, *level.results], [], level.results)
         for linear in level.linears:
             ways = [way for way in level.ways if way.linear is not None and _same(way.linear, linear)]
-            if [way.name for way in ways] != ["pushforward"]:  # else the pass shows the rows
+            if [way.name for way in ways] != ["pushforward"]:  # else the stage of the pass shows the rows
                 yield self._linearized(level, linear, name)
             for way in ways:
                 yield self._way(level, way, name)
@@ -147,7 +147,7 @@ class Stages:
         return replace(stage, way=way.name)
 
     def _pass(self, level: Opened, way: Way, kind: StageKind, title: str) -> Stage:
-        """Return the stage of a pass over the rows of a map: what is put in, then the rows that it reaches."""
+        """Return the stage of a pass over the rows of a map: its seeds, then the rows that they reach."""
         linear = way.linear
         assert linear is not None
         targets = {target for target, _ in linear.rows}
@@ -183,13 +183,13 @@ class Stages:
         return Stage(kind, title, level, (*lines, *rows), operations, self.book, tuple(ends), carries)
 
     def _new(self, nodes: Iterable[int]) -> list[int]:
-        """List what nodes need and was not listed before, in the order of computation."""
+        """Return the operations that nodes need and that were not listed before, in order of computation."""
         new = needed(self.book.graph, list(nodes), self.listed)
         self.listed.update(new)
         return [node for node in new if self.book.is_line(node)]
 
     def _what(self, level: Opened) -> str:
-        """Return what a level differentiates, in words."""
+        """Return the name of the program that a level differentiates."""
         inner = [other for other in self.levels if other.around is level]
         if not inner:
             return level.function or "the function"
@@ -203,9 +203,9 @@ def _same(linear: Linear, other: Linear) -> bool:
 
 
 def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> list[Opened]:
-    """Return the levels that the result is made of, in the order in which their functions returned.
+    """Return the levels that contribute to the result, in the order in which their functions returned.
 
-    A solver's steps, and the ways of `mode="auto"` that were not taken, leave nothing in the program around them.
+    A solver's steps and the ways that `mode="auto"` rejected contribute nothing.
     """
     shown: set[Opened] = set()
     around: list[Opened | None] = [None]
@@ -224,7 +224,7 @@ def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> lis
 
 
 def _used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> float:
-    """Return the share of results that is needed; where all are numbers they count as used."""
+    """Return the share of results that is needed, 1 if all are numbers."""
     places = [sharing.there[node] for node in results]
     computed = [place for place in places if sharing.plain.operands[place]]
     return (
@@ -235,9 +235,9 @@ def _used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> flo
 
 
 def _taken(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
-    """Return the ways that were taken: of those that were tried for one result, the one that is needed most.
+    """Return the ways that were taken: of several ways to one result, the one that is needed most.
 
-    What a later way differentiates is needed as well, so they are looked at from the last one back.
+    Ways are visited from the last one back, because a later way needs the nodes that it differentiates.
     """
     tried: dict[tuple[int, ...], dict[str, list[Way]]] = {}
     for way in reversed(ways):
@@ -267,8 +267,8 @@ class Explained:
     """The stages of a program, from the innermost level out, and the program that computes the result.
 
     `lines` has every variable of that program in the order of computation, `results` the names of its results, and
-    `stages` what each level did: program, linearized, transposed, and so on. What is printed is folded where it is
-    long; these are not.
+    `stages` the stages of each level: program, linearized, transposed, and so on. Printing folds long lists; these are
+    complete.
     """
 
     name: str
@@ -296,18 +296,18 @@ class Explained:
         return tuple(self.book.name(node) for node in self.outputs)
 
     def count(self) -> Counter[str]:
-        """Return how many variables of the result's program have each kind of role."""
+        """Return the number of variables with each kind of role."""
         kinds = Counter(role.kind for line in self.lines for role in line.roles)
         return kinds + Counter(primal=sum(not line.roles for line in self.lines))
 
     @cached_property
     def operations(self) -> int:
-        """How many operations the result needs, each once: those of equal value on different levels are one."""
+        """Number of operations that the result needs. Equal ones on different levels count once."""
         return self.sharing.operations(self.outputs, set())
 
     @cached_property
     def primal_operations(self) -> int:
-        """How many operations the user's own code has, before anything is differentiated."""
+        """Number of operations of the user's own code, before any differentiation."""
         graph, history = self.book.graph, self.book.history
         written = [node for node in self._listed if history.is_written(node) and graph.heads[node] is not Alias]
         places = {self.sharing.there[node] for node in written}
@@ -319,7 +319,7 @@ class Explained:
         return Tapes(self.book, self.levels)
 
     def kept(self, level: Opened) -> list[VariableLine]:
-        """Return the values that a level keeps of its program: the variables that its rows multiply by."""
+        """Return the residuals of a level: the variables that its rows multiply by."""
         nodes = dict.fromkeys(node for linear in level.linears for node in kept_by(linear))
         return [
             VariableLine(self.book, node)
@@ -328,10 +328,10 @@ class Explained:
         ]
 
     def body(self, level: Opened) -> set[int]:
-        """Return the operations that a level follows: those that depend on its parameters."""
+        """Return the operations of a level: those that depend on its parameters."""
         return followed(self.book.graph, level)
 
     def not_kept(self, level: Opened) -> list[VariableLine]:
-        """Return the variables of a level's program that no row multiplies by."""
+        """Return the variables of a level that no row multiplies by."""
         kept = {line.node for line in self.kept(level)}
         return [VariableLine(self.book, node) for node in sorted(self.body(level) - kept)]

@@ -1,7 +1,7 @@
 """Find lesson files and split them into cells (jupytext's percent format).
 
-A cell begins with `# %%`, or with `# %% [markdown]` for prose in comments. A cell of prose may say what the workbench
-shows beside it, as metadata of the cell:
+A cell begins with `# %%`, or with `# %% [markdown]` for prose in comments. Metadata of a prose cell select the
+workbench's panes beside it:
 `# %% [markdown] workbench="f: x^3; at: x=2; take: derivative; k: 1; see: expansion, graph"`.
 """
 
@@ -23,7 +23,7 @@ _PROSE = re.compile(r"#( .*)?")
 
 @dataclass(frozen=True)
 class LessonCell:
-    """A cell: prose or code, its text, the line before it, what the workbench shows beside it."""
+    """A cell: prose or code, its text, the line before it, and the question for the workbench beside it."""
 
     prose: bool
     text: str
@@ -32,7 +32,7 @@ class LessonCell:
 
 
 def folder() -> Path:
-    """Return the folder of the lessons: with the examples in the repository, beside this file where it is installed."""
+    """Return the folder of the lessons: `examples/lessons` in the repository, `texts` in an installation."""
     installed = Path(__file__).parent / "texts"
     return installed if installed.is_dir() else Path(__file__).parents[3] / "examples" / "lessons"
 
@@ -52,7 +52,7 @@ def titles() -> dict[int, str]:
 
 
 def lesson_path(number: int) -> Path:
-    """Return the file of a lesson; ArgumentError where there is none of that number."""
+    """Return the file of a lesson; ArgumentError for an unknown number."""
     paths = list(folder().glob(f"{number:02}_*.py"))
     if number not in titles() or not paths:
         raise ArgumentError(f"lesson {number}", do=f"there are lessons {', '.join(map(str, titles()))}")
@@ -60,7 +60,7 @@ def lesson_path(number: int) -> Path:
 
 
 def cells_of(path: Path) -> list[LessonCell]:
-    """Return the cells of a lesson; ArgumentError where it is no percent format."""
+    """Return the cells of a lesson; ArgumentError if it is not in percent format."""
     lines = path.read_text(encoding="utf-8").split("\n")
     starts = [k for k, line in enumerate(lines) if line.startswith(BEGIN)]
     if not starts or starts[0] != 0:

@@ -1,6 +1,6 @@
 r"""Turn lesson prose into a document: headings, lists, **bold**, *italic*, `code`, $formulas$.
 
-That much of Markdown the lessons use; anything else stands as it is written.
+The lessons use only these parts of Markdown; other text stays unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ITEM = re.compile(r"- ")
 
 
 def document_of(text: str) -> doc.Document:
-    """Return prose as blocks: paragraphs stand between empty lines, an item of a list is one of its own.
+    """Return prose as blocks. Empty lines separate paragraphs; each list item is a paragraph.
 
     >>> document_of("## Why\\n\\nAs $x^2$\\nis.")
     (Heading(text='Why', depth=2), Paragraph(content=('As ', Typeset(latex='x^2'), ' is.')))

@@ -1,8 +1,8 @@
 """Enclosures: balls that contain the exact values of rows (python-flint, extra "rigorous").
 
-Every operation is carried out by Arb on midpoints with an error bound, so that a result is a proof: the exact number
-is inside. More bits make the balls smaller; where none do - a comparison of equal numbers that are not known exactly,
-an exact zero behind cancellation, a point where nothing is defined - the ball stays wide or is nan, and says so.
+Arb carries out every operation on midpoints with an error bound, so a result is a proof: the exact number is inside.
+More bits make the balls smaller, except for comparisons of equal numbers that are not known exactly, exact zeros behind
+cancellation, and points outside a domain: there the ball stays wide or is nan.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from symad.tracing.trace import Trace
 
 NUMBERS = {**ARITHMETIC, **ELEMENTARY, **SPECIAL, **DISTRIBUTIONS, **COMPARISONS}
 MOST_BITS = 16384
-_LOCK = RLock()  # Arb's working precision stands in one global place
+_LOCK = RLock()  # Arb's working precision is global
 
 
 @contextmanager
@@ -56,9 +56,9 @@ def working_bits(bits: int) -> Iterator[None]:
 def enclosures(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], precision: int) -> list[Ball]:
     """Return a ball (`flint.arb`) around the exact value of each wanted row, computed with `precision` bits.
 
-    `rows` is a program or a graph; `inputs` gives numbers, taken exactly, or balls for its input rows. A truth value
-    is the ball 0 or 1, one that cannot be decided both. ArgumentError names a head without an enclosure, and the extra
-    when python-flint is missing; UnboundSymbolError an input without a value.
+    `rows` is a program or a graph; `inputs` has an exact number or a ball for each input row. A truth value is the ball
+    0 or 1, an undecided one contains both. ArgumentError names a head without an enclosure, or the extra if
+    python-flint is missing; UnboundSymbolError names an input without a value.
 
     >>> from symad.tracing.trace import trace
     >>> traced = trace(lambda x: x**0.5, 2.0)

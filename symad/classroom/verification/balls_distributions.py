@@ -1,7 +1,7 @@
 """Heads of distribution functions in ball arithmetic: moments of logarithms, and inverses.
 
-The means are sums; what a sum leaves out is at most its next term times a geometric series. An inverse is a place that
-is computed in numbers, around which the distribution function is enclosed on both sides.
+The means are truncated sums; the error is at most the next term times a geometric series. An inverse is a computed
+number; the distribution function is enclosed on both sides of it.
 """
 
 from __future__ import annotations

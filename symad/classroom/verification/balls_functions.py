@@ -1,8 +1,8 @@
 """The table of heads in ball arithmetic, over the rigorous functions of python-flint (Arb).
 
-A value is an `arb`, which contains the exact number, or a truth value: True, False, or None where balls overlap and
-cannot decide. Where the two sides of a choice are possible, the result is a ball around both. A ball that is not a
-number (`nan`) says that nothing is known: a pole or the end of a domain is inside.
+A value is an `arb` that contains the exact number, or a truth value: True, False, or None if overlapping balls leave it
+undecided. If both sides of a choice are possible, the result is a ball around both. The ball `nan` means that nothing
+is known: it contains a pole or the end of a domain.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ ELEMENTARY: dict[Head, Callable[..., Any]] = {
     heads.xlogy: xlogy,
 }
 
-LOGIC: dict[Head, Callable[..., Any]] = {  # these take truth values as they are, the others as 0 and 1
+LOGIC: dict[Head, Callable[..., Any]] = {  # these take truth values, the others 0 and 1
     sp.And: conjunction,
     sp.Or: disjunction,
     sp.Xor: parity,

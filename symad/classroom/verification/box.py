@@ -23,11 +23,11 @@ from symad.tracing.values.containers import flatten
 
 BINS = (0.5, 1.0, 2.0, 4.0, 16.0, 1e8, math.inf)  # ULP; 1e8 is half of the digits
 CLIMB = 16  # neighbours in one step of the search
-IDLE = 20  # steps without a new point after which a box has no more
+IDLE = 20  # steps without a new point, after which the search ends
 SHARES = (0.3, 0.15, 0.3)  # of the points: adversarial, at edges, random; the rest is for the search
 SEARCH = 0.85  # of the time; the rest is for condition numbers
-CONDITIONS = 60  # points at which rounding of the inputs is looked at
-LARGE = 2.0**20  # ULP from which a zero's sign may be the reason
+CONDITIONS = 60  # points at which the effect of rounding the inputs is computed
+LARGE = 2.0**20  # ULP; the sign of a zero may cause larger errors
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ class Search:
     def _at_edge(self, entry: int, sample: Sample) -> bool:
         """Whether the kernel's number is among or between exact results a few floats away.
 
-        It is so where rounding decides about a branch, for a value on either side or the mean of both; a smooth
-        function does not move as far as an error that rounding the inputs does not explain.
+        This holds if rounding decides about a branch. A smooth function does not move as far as an error that rounding
+        the inputs does not explain.
         """
         near = [sample.exact.middle]
         for position, step in product(range(len(sample.point)), (-8, -4, -2, -1, 1, 2, 4, 8)):

@@ -1,6 +1,6 @@
 """`enclose`: proven bounds of exact results, at a point or over a box (extra "rigorous").
 
-Over a box it is interval evaluation by balls; the box is bisected where that goes too far.
+Over a box it evaluates balls, and bisects the box where that overestimates.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import Trace
 
 BITS = 64
-DEEPEST = 40  # halvings of a piece without an enclosure, after which it stays without
-CLOSE = 0.01  # of the width of the range: how far an enclosure may go beyond numbers that are taken
+DEEPEST = 40  # halvings of a piece without an enclosure
+CLOSE = 0.01  # tolerated overestimation, in widths of the known range
 
 
 @public_api

@@ -27,7 +27,7 @@ WORKING = 60  # digits for differences of exact numbers and floats
 SETTLED = 20  # decimal digits in which two evaluations have to agree
 MOST_DIGITS = 2400
 BALL_BITS = (128, 512, 2560, 8192)
-SHARP = 1 / 64  # of a unit in the last place: what an exact value may be uncertain by
+SHARP = 1 / 64  # ULP: the tolerated uncertainty of an exact value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ Exact = Callable[[Sequence[Any]], list[Known]]  # the results at a point that is
 def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
     """Return a function for exact results: it evaluates in `digits` digits and again in more digits.
 
-    Where the two do not agree, or a result is 0 beside very small or large inputs, in more digits still; what never
-    agrees has their distance as its radius.
+    If the two differ, or a result is 0 beside very small or large inputs, it uses still more digits. A result that
+    never settles has the difference of the last two as its radius.
 
     >>> from symad.tracing.trace import trace
     >>> exact = by_digits(trace(lambda x: (1 - np.cos(x)) / x**2, 0.0))
@@ -68,7 +68,7 @@ def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
     def exact(numbers: Sequence[Any]) -> list[Known]:
         try:
             return settled(numbers)
-        except LimitError:  # a number so large that evaluating it would take hours
+        except LimitError:  # a huge number, whose evaluation would take hours
             return [Known(mp.nan, mp.inf)] * len(results)
 
     def settled(numbers: Sequence[Any]) -> list[Known]:
@@ -108,7 +108,7 @@ def _gap(values: Mapping[int, Any], edge: tuple[int, ...]) -> Any:
 def by_balls(kernel_or_trace: Kernel | Trace) -> Exact:
     """Return a function for exact results with a proven radius, as sharp as floats need if possible.
 
-    A result without an enclosure is undefined where 50 digits give no number either.
+    A result without an enclosure is undefined if evaluation in 50 digits gives no number either.
     """
     rows, results = results_of(kernel_or_trace)
     present = list(dict.fromkeys(row for row in results if row is not None))
@@ -229,8 +229,8 @@ def error_bound(value: float, known: Known, single: bool = False) -> float | Non
 def condition(exact: Exact, numbers: Sequence[float], single: bool = False) -> list[float]:
     """Return, for each result at a point, the error in ULP that rounding the inputs alone would cause.
 
-    Every input that is not 0 is moved by half a unit in its last place, exactly, and the changes of the exact results
-    are added up. A result that no rounding of its inputs could give to the last place is ill-conditioned there.
+    Every non-zero input is moved by exactly half a unit in its last place, and the changes of the exact results are
+    added up. A large sum means that the result is ill-conditioned there.
 
     >>> from symad.tracing.trace import trace
     >>> [bad] = condition(by_digits(trace(lambda x: x - 1, 1.0)), [1 + 1e-10])

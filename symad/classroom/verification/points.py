@@ -1,8 +1,8 @@
 """Boxes and their sample points: random points, and points where kernels tend to fail.
 
-Corners and faces; zeros of both signs, subnormal and huge numbers, powers of two and their neighbours, whole numbers,
-multiples of pi/2; equal and nearly equal components; both sides of where a condition changes, a denominator, an
-intermediate sum or a result vanishes, or a result overflows, which bisection finds.
+The latter are: corners and faces; zeros of both signs, subnormal and huge numbers, powers of two and their neighbours,
+integers, multiples of pi/2; equal and nearly equal components; and both sides of a place where a condition changes, a
+denominator, sum or result vanishes, or a result overflows. Bisection finds these places.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ COMPARED = (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.Max, sp.Min)  # heads w
 FIRST = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 10.0, -10.0, 5e-324, -5e-324)  # in every search
 VANISHING = (sp.Abs, sp.sign, sp.Heaviside, sp.Pow, sp.log)  # heads with an edge where their first operand is 0
 MOST_PLACES, BISECTIONS = 64, 64
-ZEROS = 0.15  # of the special numbers, where there are any
+ZEROS = 0.15  # share of zeros among special numbers, if 0 is in the box
 
 
 def ordinals(points: Points) -> NDArray[np.int64]:
@@ -260,7 +260,7 @@ def neighbours(box: Box, point: Points, count: int, random: np.random.Generator)
 def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generator) -> Points:
     """Return points on both sides of each place where a branch changes or a value vanishes or overflows.
 
-    They are found between random points, by bisection of all such places at once, in a kernel of their own.
+    Bisection between random points finds all such places at once, with a separate kernel.
     """
     signs = _sign_changes(written_out(kernel.program), random)
     start = box.inside(random_points(box, 64, random))
@@ -278,7 +278,9 @@ def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generato
         middle = _between(high, low)
         up = signs(box, middle)[rows, place][:, None]
         high, low = np.where(up, middle, high), np.where(up, low, middle)
-    return box.inside(np.stack([high, low], axis=1).reshape(-1, len(box.low)))  # both sides of a place together
+    return box.inside(
+        np.stack([high, low], axis=1).reshape(-1, len(box.low))
+    )  # the two sides of a place are neighbours
 
 
 def _between(first: Points, second: Points) -> Points:

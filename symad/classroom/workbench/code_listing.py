@@ -37,7 +37,7 @@ class CodeListing(Shown):
         return "Machine code"
 
     def document(self) -> Document:
-        """Return both listings; code with loops as it is, without what its lines stand for."""
+        """Return both listings. Code with loops is shown without the effects of its lines."""
         left: Block = Table((), tuple(self._ir()), "rll")
         right: Block = Table((), tuple(self._assembly()), "rll")
         if not self.straight:
@@ -62,7 +62,7 @@ class CodeListing(Shown):
 
 
 def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: Callable[[Numbers], str]) -> CodeListing:
-    """Return the code of a kernel; `recognise` tells which values have some numbers at the points."""
+    """Return the code of a kernel. `recognise` returns the marks of the values with given numbers."""
     stats = kernel.stats
     if not is_one_function(kernel):
         statement = f"This kernel has {stats.strategy}: its code is shown as it is, and its lines are not linked."

@@ -1,7 +1,7 @@
 """The errors of a kernel over a range of one variable, and the operations that lose digits.
 
-The local error of an operation is what is wrong of its result when its operands are exact but rounded to doubles: it is
-large where the operation amplifies the rounding of its operands, as a difference of nearly equal numbers does.
+The local error of an operation is the error of its result for exact operands rounded to doubles. It is large if the
+operation amplifies that rounding, as a difference of nearly equal numbers does.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from symad.graph.graph import Graph
 POINTS = 120
 DIGITS = 50
 LOSSES = 6  # operations that are named
-LEAST_LOSS = 4.0  # ULP: an operation that loses less is not named
-FLOOR = 1e-3  # ULP: what is smaller is drawn there, 0 too
+LEAST_LOSS = 4.0  # ULP: operations that lose less are not named
+FLOOR = 1e-3  # ULP: smaller errors, and 0, are drawn here
 
 
 @dataclass(frozen=True)
 class Loss:
-    """An operation that loses digits at the worst point: its row, how many ULP, its value."""
+    """An operation that loses digits at the worst point: its row, the loss in ULP, its value."""
 
     row: int
     ulp: float
@@ -46,7 +46,7 @@ class Loss:
 class ErrorRange(Shown):
     """The largest errors of a kernel's results over a range, and the operations at the worst point.
 
-    `errors` is NaN where there is no exact number to compare with.
+    `errors` is NaN at points without an exact number.
     """
 
     variable: str
@@ -63,7 +63,7 @@ class ErrorRange(Shown):
 
     @property
     def worst(self) -> int | None:
-        """The index of the worst point; None where nothing was compared."""
+        """The index of the worst point; None if nothing was compared."""
         known = [k for k, error in enumerate(self.errors) if not math.isnan(error)]
         return max(known, key=lambda k: self.errors[k], default=None)
 
@@ -98,7 +98,7 @@ def error_range(
     kernel: Kernel, at: Callable[[list[float]], Any], flat: Sequence[float], index: int, ends: tuple[float, float],
     variable: str, progress: Callable[[str], None],
 ) -> ErrorRange:  # fmt: skip
-    """Measure a kernel where one of the numbers `flat` moves from one end to the other; `at` makes its argument."""
+    """Measure a kernel while one number of `flat` moves between two ends. `at` builds its argument."""
     low, high = ends
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ArgumentError(f"a range from {low:g} to {high:g}", do="give a lower end below the upper one")
@@ -120,7 +120,7 @@ def error_range(
 
 
 def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Sequence[float]) -> tuple[Loss, ...]:
-    """Return the operations that lose most digits at a point, the worst first.
+    """Return the operations that lose most digits at a point, worst first.
 
     >>> from symad.tracing.trace import trace
     >>> traced = trace(lambda x: (1 + x) - 1, 0.1)

@@ -19,7 +19,7 @@ _NAME = re.compile(r"lesson-(\d{1,3})")
 
 
 def lesson_number(pane: str) -> int | None:
-    """Return the number of the lesson that a name of a pane means, None where it means none.
+    """Return the number of the lesson that a pane's name means, None if it means none.
 
     >>> lesson_number("lesson-3"), lesson_number("graph")
     (3, None)
@@ -35,7 +35,7 @@ class LessonPane:
         self._run: dict[int, Lesson] = {}
 
     def told(self, number: int, send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Send the steps of a lesson, and each again when its code has been run; return what the page has to know."""
+        """Send the steps of a lesson, and each again after its code has run. Return title and forms for the page."""
         steps = read_steps(number)
         send({"progress": "", "steps": [_step(step) for step in steps]})
         run: list[LessonStep] = []
@@ -46,7 +46,7 @@ class LessonPane:
         return {"title": self._run[number].title, "forms": list(FORMS)}
 
     def exported(self, number: int, suffix: str) -> bytes:
-        """Return a lesson as a file; ArgumentError for a form that it has not."""
+        """Return a lesson as a file; ArgumentError for an unknown form."""
         if suffix not in FORMS:
             raise ArgumentError(f"a lesson as {suffix[:20]!r}", do=f"choose one of {', '.join(FORMS)}")
         if number not in self._run:
@@ -56,7 +56,7 @@ class LessonPane:
 
 
 def beside(step: LessonStep) -> tuple[Question | None, list[str]]:
-    """Return the question that the panes beside a step are about, and which panes are open; None and none without."""
+    """Return the question of the panes beside a step, and the open panes; None and none if there are no panes."""
     parts = dict(step.beside)
     if not parts:
         return None, []

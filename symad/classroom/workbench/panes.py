@@ -36,7 +36,7 @@ from symad.errors import ArgumentError, WorkbenchError
 from symad.graph.sympy_io import to_sympy
 
 READ_OPERATIONS = 60  # of a derivative that is written out as a formula
-REACH = 1.0  # of the range of errors on each side of the point, in parts of 1 + |x|
+REACH = 1.0  # of the range of errors on each side of the point, relative to 1 + |x|
 WHOLE = ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")  # all derivatives of one order
 
 Progress = Callable[[str], None]
@@ -54,7 +54,7 @@ class Made:
 
 @dataclass(frozen=True)
 class QuestionReading(Shown):
-    """How a question was read: the function, the derivative that was chosen, its value at the point."""
+    """The reading of a question: the function, the chosen derivative, its value at the point."""
 
     heading: str
     blocks: Document
@@ -68,7 +68,7 @@ class QuestionReading(Shown):
 
 
 def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
-    """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
+    """Return the content of a pane for the page: title, HTML, and the forms of its files."""
     content = made(study, question, pane, progress)
     forms = [".html", ".ipynb", ".tex", ".txt", *content.shown.more_forms()]
     fragment = html.bare(content.document)
@@ -81,14 +81,14 @@ def answer(study: Study, question: Question, pane: str, progress: Progress) -> d
 
 
 def exported(study: Study, question: Question, pane: str, suffix: str) -> bytes:
-    """Return a pane as a file of a form that it has; ArgumentError for another form."""
+    """Return a pane as a file; ArgumentError for an unknown form."""
     content = made(study, question, pane, lambda stage: None)
     with tempfile.TemporaryDirectory() as folder:
         return content.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
 
 
 def made(study: Study, question: Question, pane: str, progress: Progress) -> Made:
-    """Return what a pane shows of a question; ArgumentError for a pane that there is not.
+    """Return the content of a pane; ArgumentError for an unknown pane.
 
     >>> question = Question(text="sin(x)^2 + sin(x)", transform="value")
     >>> made(Study(question), question, "program", print).shown.before
@@ -100,7 +100,7 @@ def made(study: Study, question: Question, pane: str, progress: Progress) -> Mad
 
 
 def _formula(study: Study, question: Question, progress: Progress) -> Made:
-    """How the question was read, and the answer."""
+    """The reading of the question, and the answer."""
     subject, title = study.subject, TITLES[question.transform]
     explanation, links = study.explanation, study.links
     arguments = ", ".join(map(str, subject.symbols))
@@ -126,7 +126,7 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
 
 
 def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:
-    """Raise InvariantError for a derivative that is not that of the formula."""
+    """Raise InvariantError for a result that is not the derivative of the formula."""
     expression, symbols = study.subject.expression, study.subject.symbols
     order = 0 if question.transform == "value" else study.order
     if expression is not None and question.transform in WHOLE and len(entries) == len(symbols) ** order:
@@ -134,7 +134,7 @@ def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) 
 
 
 def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
-    """Return formulas as the number, the matrix or the row that they are the entries of."""
+    """Return formulas as a number, a matrix or a row."""
     if len(written) == 1:
         return written[0]
     if len(shape) == 2 and shape[0] * shape[1] == len(written):
@@ -143,7 +143,7 @@ def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
 
 
 def _name_of_result(study: Study, question: Question) -> sp.Expr:
-    """Return what stands left of the derivative: f''(x) of one variable, a word of several."""
+    """Return the left side of the result: f''(x) for one variable, else "result"."""
     symbols = study.subject.symbols
     if len(symbols) == 1 and question.transform in WHOLE and study.subject.expression is not None:
         order = 0 if question.transform == "value" else study.order
@@ -166,14 +166,14 @@ def _expansion(study: Study, question: Question, progress: Progress) -> Made:
     document = shown.document()
     try:
         linked = study.links.linked(document, _names(study.links, shown))
-    except WorkbenchError as error:  # of a function that nothing is known of, which has an expansion all the same
+    except WorkbenchError as error:  # a function without a formula still has an expansion
         note = Paragraph(Marked(f"Not linked with the other panes: {error}", "muted"))
         return Made(shown, (*document, note), {"steps": len(document) + 1}, linked=False)
     return Made(shown, linked, {"steps": len(document)})
 
 
 def _names(links: Links, shown: Expansion) -> dict[str, Numbers]:
-    """Return the numbers of the names on the page of an expansion: directions are 1, lines what they compute."""
+    """Return numbers for the names on an expansion page: 1 for directions, computed values for lines."""
     known: dict[str, Numbers] = {}
     for direction in shown.directions.values():
         for symbol in (s for part in direction for s in sp.sympify(part).free_symbols if not isinstance(s, Epsilon)):
@@ -220,7 +220,7 @@ def _program(study: Study, question: Question, progress: Progress) -> Made:
 
 
 def _row_names(study: Study) -> dict[int, sp.Basic]:
-    """Return what the rows of the shared program are called: by the first variable of that value."""
+    """Return the names of the shared program's rows: the first variable with that value."""
     names: dict[int, sp.Basic] = {}
     for node in study.links.nodes:
         names.setdefault(study.explanation.sharing.there[node], study.explanation.book.symbol(node))

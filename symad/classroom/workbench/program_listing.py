@@ -23,7 +23,7 @@ MOST_LINES = 200  # of a program that are listed
 
 @dataclass(frozen=True)
 class ProgramListing(Shown):
-    """A program as it is written out, each use of a value computed again, and with each value computed once.
+    """A program written out, with every use computed again, and with each value computed once.
 
     `names` has the names of the rows, `results` the rows of the results.
     """
@@ -39,7 +39,7 @@ class ProgramListing(Shown):
 
     @property
     def before(self) -> int:
-        """The operations of the formula written out."""
+        """The operations of the written-out formula."""
         return tree_operations(self.rows, self.results)
 
     @property

@@ -25,7 +25,7 @@ from symad.errors import ArgumentError
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev, jvp
 from symad.transforms.higher_order import laplacian
 
-FIRST_POINT, POINT_STEP = 0.7, 0.4  # where nobody gave a point: the first variable, and how much further the others are
+FIRST_POINT, POINT_STEP = 0.7, 0.4  # the default point: the first variable, and the step to each further one
 _PYTHON = re.compile(r"^\s*(def|import|from|lambda|class|exec|eval|print|__\w+__)\b")
 _LAST_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 
@@ -36,7 +36,7 @@ Function = Callable[..., Any]
 class Question:
     """The input of the page: a formula, a function of the opened file, or code; the point; the transform.
 
-    `low` and `high` are the ends of the range over which errors are measured, "" for one around the point.
+    `low` and `high` are the ends of the range of measured errors, "" for a range around the point.
     """
 
     kind: str = "formula"
@@ -51,12 +51,12 @@ class Question:
 
     @property
     def core(self) -> Question:
-        """The question without what only one of the panes looks at."""
+        """The question without the settings of single panes."""
         return replace(self, variable=0, low="", high="", sharing="after")
 
 
 def question_of(parts: Mapping[str, Any]) -> Question:
-    """Return the question that a page sent; ArgumentError for what no page sends.
+    """Return the question that a page sent; ArgumentError if it is invalid.
 
     >>> question_of({"text": "x^2", "transform": "hessian"}).transform
     'hessian'
@@ -79,7 +79,7 @@ def question_of(parts: Mapping[str, Any]) -> Question:
 
 @dataclass(frozen=True)
 class Transform:
-    """A derivative in words, how it is taken, and how many levels it opens (0: the order)."""
+    """A derivative: its words, its function, and the number of levels that it opens (0: the order)."""
 
     words: str
     take: Callable[[Function, Any, int], Function]
@@ -98,7 +98,7 @@ def _gradient_of_gradient(f: Function, x: Any, order: int) -> Function:
 
 
 def _along(gradient: Any, direction: Any) -> Any:
-    """Return the product of a gradient and a direction, a number."""
+    """Return the product of a gradient and a direction."""
     pairs = zip(containers.flatten(gradient)[0], containers.flatten(direction)[0], strict=True)
     return sum(np.sum(part * along) for part, along in pairs)
 
@@ -128,7 +128,7 @@ TRANSFORMS: dict[str, Transform] = {
 class Subject:
     """A function of one argument, that argument as it is shown and in numbers; the expression of a formula.
 
-    `notes` says how notations were read that somebody else might read otherwise.
+    `notes` explain the readings of ambiguous notations.
     """
 
     name: str
@@ -141,11 +141,10 @@ class Subject:
 
     @property
     def flat(self) -> list[float]:
-        """The numbers of the point, in flat order."""
         return flat_floats(self.numbers)
 
     def at(self, flat: list[float]) -> Any:
-        """Return an argument of the same shape that holds other numbers."""
+        """Return an argument of the same shape with other numbers."""
         leaves, structure = containers.flatten(self.numbers)
         numbers = iter(flat)
         parts = ((list(islice(numbers, math.prod(np.shape(leaf)))), np.shape(leaf)) for leaf in leaves)
@@ -153,7 +152,7 @@ class Subject:
 
 
 def subject_of(question: Question, file: str = "", allow_code: bool = False) -> Subject:
-    """Return what a question is about; `file` is the function that the workbench was started with.
+    """Return the subject of a question. `file` names the function that the workbench was started with.
 
     >>> subject_of(Question(text="x sin(y)", point="y=0.5")).flat
     [0.7, 0.5]
@@ -195,7 +194,7 @@ def _of_formula(question: Question) -> Subject:
 
 
 def point_of(text: str) -> dict[str, float]:
-    """Return the numbers of a point as it is typed.
+    """Return the numbers of a typed point.
 
     >>> point_of("x = 0.5, y = pi/4")["x"]
     0.5

@@ -51,7 +51,7 @@ PAGE = {"": "index.html", "workbench.css": "workbench.css", **{f"{name}.js": f"{
 
 
 class Workbench(ThreadingHTTPServer):
-    """A running workbench: its address, with the token in it, is `address`."""
+    """A running workbench. `address` contains its token."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -74,11 +74,11 @@ class Workbench(ThreadingHTTPServer):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What a browser calls this server."""
+        """The host names under which a browser reaches this server."""
         return f"{ADDRESS}:{self.port}", f"localhost:{self.port}"
 
     def about(self) -> dict[str, Any]:
-        """Return what the page has to know."""
+        """Return the settings of the page."""
         return {
             "version": __version__,
             "file": self.file,
@@ -91,14 +91,14 @@ class Workbench(ThreadingHTTPServer):
         }
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that leave; of anything else a line, not a traceback."""
+        """Ignore clients that leave. Print any other error as one line, without a traceback."""
         error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"symad: workbench: {type(error).__name__}: {error}", file=sys.stderr)
 
     def server_close(self) -> None:
         super().server_close()
-        if self.workshop is not None:  # a port that cannot be had closes the server before there is one
+        if self.workshop is not None:  # None if the port was not available
             self.workshop.close()
 
 
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._workshop.carry_out(request, self._line, self.connection)
 
     def _allowed(self) -> tuple[str, str] | None:
-        """Return the path behind the token, and the query; None after a refusal."""
+        """Return the path after the token, and the query; None after a refusal."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         split = urlsplit(self.path)
         _, _, rest = split.path.partition("/")
@@ -221,7 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _page_file(name: str) -> str:
-    """Return a file of the page; the stylesheet comes after that of all pages, and of the pictures in them."""
+    """Return a file of the page. Its stylesheet follows the common one and that of pictures."""
     text = files("symad.classroom.workbench").joinpath("page", name).read_text(encoding="utf-8")
     if not name.endswith(".css"):
         return text
