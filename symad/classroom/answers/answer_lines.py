@@ -31,7 +31,7 @@ _COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 @dataclass(frozen=True)
 class AnswerStep:
-    """One side of an equation in a line: its text, its claim, and the claim it must equal (None: the question)."""
+    """One side of an equation: its text, its claim, and the claim that it must equal (None: the question)."""
 
     line: int
     text: str
@@ -50,7 +50,7 @@ class AnswerStep:
 
 
 class Reader:
-    """The lines of one answer, read one after the other."""
+    """The lines of one answer, read in order."""
 
     def __init__(self, problem: AnswerProblem) -> None:
         self.problem, self.names = problem, AnswerNames(problem)
@@ -86,7 +86,7 @@ class Reader:
         return [self._step(number, text, read, self.about) for text, read in sides]
 
     def _statement(self, number: int, line: str, said: Statement) -> list[AnswerStep]:
-        """Return the steps of a statement; one that only names something, as u = x^2 does, is one step."""
+        """Return the steps of a statement. A definition such as u = x^2 is one step."""
         self.up_to = 0
         goes_on = line[said.start : said.end].startswith(("=", "≈"))
         cut = sides_of(line, said.start, said.end)
@@ -102,7 +102,7 @@ class Reader:
         return [replace(steps[0], is_left=not goes_on and len(steps) > 1), *steps[1:]] if steps else []
 
     def _set_about(self, sides: Sequence[FormulaReading]) -> None:
-        """Note what the sides of an equation have to be: the first one, where that is f or a derivative, or moves."""
+        """Note the claim that the sides must equal: the first side if it is f, a derivative or f(x + h)."""
         first, *others = sides
         concrete = self.names.concrete(first.expression)
         is_formula = not self.problem.expansion and concrete == self.names.concrete(self.problem.formula)
@@ -112,7 +112,7 @@ class Reader:
         self.equation = any(in_slope) and not first.expression.is_Derivative
 
     def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> AnswerStep | None:
-        """Return the step of a statement that names a part of the formula, as u = x^2 does; the name is kept."""
+        """Return the step of a definition such as u = x^2, and keep its name."""
         word, (_, start, end) = self.names.part_named(cut[0][0], len(cut)), cut[-1]
         if not word:
             return None
@@ -137,7 +137,7 @@ class Reader:
         return replace(found, determines=self._determines(expression, about))
 
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
-        """Return whether a side of an equation gives what is asked for: y' stands in it, or h, which goes to 0."""
+        """Whether a side determines the answer: it contains y', or h, which goes to 0."""
         asked = self.problem.truth[self.problem.terms[0]]
         if self.up_to > self.problem.count and side.has(STEP):
             return True
@@ -146,7 +146,7 @@ class Reader:
         return self.equation
 
     def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> FormulaReading:
-        """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
+        """Return a side of a line: a left side, or a formula without its note or remainder."""
         if equation and (about := self.names.derivative(line[start:end])) is not None:
             return FormulaReading(about, derivative=not self.names.is_named(about))
         if (limit := LIMIT.match(line, start, end)) is not None:
@@ -168,7 +168,7 @@ class Reader:
         return self._read(number, line, start, end)
 
     def _up_to(self, number: int, read: FormulaReading, size: sp.Expr) -> FormulaReading:
-        """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), where it is right."""
+        """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), if it is right."""
         if not size.is_polynomial(STEP) or not size.has(STEP):
             raise refusal(f"the remainder O({size}) in line {number}", do="write a power of h, such as O(h^2)")
         self.up_to = int(sp.degree(size, STEP))
@@ -177,7 +177,7 @@ class Reader:
         return replace(read, expression=completed(self.names.concrete(read.expression), moved, self.up_to))
 
     def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
-        """Return whether a part of a line is a formula."""
+        """Whether a part of a line is a formula."""
         try:
             self._read(number, line, start, end)
         except ArgumentError:
@@ -185,7 +185,7 @@ class Reader:
         return True
 
     def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
-        """Refuse a remainder that would swallow what is asked for: it is a power or a product that falls away."""
+        """Refuse a remainder that would hide the answer: it must be a power or a product that vanishes."""
         problem, content = self.problem, self._read(number, line, *part).expression
         names: set[sp.Basic] = {*problem.epsilons, self.names.bare} & content.free_symbols
         falls_away = 2
@@ -213,7 +213,7 @@ class Reader:
         return replace(found, rounded=rounded)
 
     def _case(self, number: int, value: str, condition: str) -> tuple[sp.Expr, Any]:
-        """Return a row of a piecewise formula; a condition compares two formulas, or is a word such as "otherwise"."""
+        """Return a row of a piecewise formula. A condition compares two formulas, or is a word such as "otherwise"."""
         found = re.fullmatch(r"([^<>=]+)(<=|>=|<|>)([^<>=]+)", condition)
         if found is None and not re.fullmatch(r"\s*(?:otherwise|else|sonst|sinon)\s*", condition):
             raise refusal(f"the case {condition!r} in line {number}", do="write x > 0, x < 0 or otherwise")

@@ -26,7 +26,7 @@ Decimals = Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]]
 
 
 def significant_digits(text: str) -> int:
-    """Return how many digits of a decimal number count: those after leading zeros.
+    """Return the number of significant digits of a decimal number.
 
     >>> significant_digits("0.0540"), significant_digits("12.5")
     (3, 3)
@@ -36,7 +36,7 @@ def significant_digits(text: str) -> int:
 
 
 def is_rounded_from(written: sp.Expr, expected: sp.Expr, decimals: Decimals, fewest: int) -> bool:
-    """Return whether an answer is what is expected, with its decimal numbers rounded to enough digits.
+    """Whether an answer is the expected expression with its decimal numbers rounded to enough digits.
 
     >>> decimal = sp.Dummy("0.54")
     >>> is_rounded_from(decimal, sp.cos(1), {decimal: (sp.Rational("0.54"), sp.Rational("0.005"))}, 2)
@@ -63,7 +63,7 @@ Sample = tuple[dict[sp.Basic, Any], Any]
 
 
 def _samples(written: sp.Expr, expected: sp.Expr, unknowns: Sequence[sp.Symbol], decimals: Decimals) -> list[Sample]:
-    """Return random points with the values that are expected there; one point where there are no other names."""
+    """Return random points with the expected values; one point if there are no other names."""
     names = sorted((written.free_symbols | expected.free_symbols) - set(unknowns), key=str)
     source, found = random.Random(5), list[Sample]()
     for attempt in range(_TRIES if names else 1):

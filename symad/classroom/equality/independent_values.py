@@ -46,11 +46,11 @@ Value = Any  # a HyperDual, or a list of them for a vector
 
 
 class UnknownValueError(Exception):
-    """A part of a formula that has no value here."""
+    """A part of a formula has no value."""
 
 
 class IndependentValues:
-    """The values of formulas: of symbols as given (else random), of functions as given (else sums of sines)."""
+    """The values of formulas. Symbols without a value are random, undefined functions are sums of sines."""
 
     def __init__(
         self, known: Mapping[sp.Basic, Value] | None = None, functions: Mapping[str, Any] | None = None, seed: int = 0
@@ -61,7 +61,7 @@ class IndependentValues:
         self._next_level = 32  # of epsilons that differentiate, beside those of the page
 
     def of(self, expression: Any) -> Value:
-        """Return the value of an expression; UnknownValueError where it has a part without one."""
+        """Return the value of an expression; UnknownValueError if a part has none."""
         if expression in self.known:
             return self.known[expression]
         if (special := self.special(expression)) is not None:
@@ -84,14 +84,14 @@ class IndependentValues:
         return self._operation(expression, [self.of(part) for part in expression.args])
 
     def special(self, expression: Any) -> Value:
-        """Return the value of what only a page has; None for anything else."""
+        """Return the value of an expression that only pages have; None for others."""
         return None
 
     def _random(self, name: str, low: float, high: float) -> Any:
         return mp.mpf(random.Random(f"{name} {self.seed}").randrange(10**15)) / 10**15 * (high - low) + low
 
     def applied(self, name: str, arguments: Sequence[HyperDual], orders: Sequence[int] = ()) -> HyperDual:
-        """Return a partial derivative of a function that has only a name."""
+        """Return a partial derivative of an undefined function."""
         if name in self.functions and not any(orders):
             value: HyperDual = self.functions[name](arguments)
             return value
@@ -106,7 +106,7 @@ class IndependentValues:
         return total
 
     def along(self, variables: Sequence[tuple[sp.Basic, int]], value: Callable[[], HyperDual]) -> HyperDual:
-        """Return the derivative of a value in some variables, each as often as is said."""
+        """Return the derivative of a value in some variables, `orders` times each."""
         before, mask = dict(self.known), 0
         for variable, times in variables:
             for _ in range(times):
@@ -202,7 +202,7 @@ def _power(base: HyperDual, exponent: HyperDual) -> HyperDual:
 
 
 def _number(expression: Any) -> Any:
-    """Return a number of SymPy as one of mpmath."""
+    """Return a SymPy number as an mpmath number."""
     if expression.is_Rational:
         return mp.mpf(int(expression.p)) / int(expression.q)
     named = {sp.pi: mp.pi, sp.E: mp.e, sp.I: mp.mpc(0, 1), sp.EulerGamma: mp.euler}

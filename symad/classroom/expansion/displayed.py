@@ -156,7 +156,7 @@ def check_entries(entries: Sequence[sp.Expr], order: int, definitions: Definitio
 def check_lines(lines: Sequence[ExpansionStep], tangents: Mapping[Any, Any]) -> None:
     """Raise InvariantError for a line of a level whose epsilon-part differs from the displayed one.
 
-    Symbols move along their tangents, and lines are evaluated in order. Those that refer to an unwritten one are skipped.
+    Symbols move along their tangents, and lines are evaluated in order. Those that refer to unwritten ones are skipped.
     """
     level = HyperDual({0: mp.mpf(0), 1 << _OWN_LEVEL: mp.mpf(1)})
     names = {line.name for line in lines}

@@ -1,9 +1,9 @@
 """Links between the panes of the page, by names and by numbers.
 
 Every value of the graph has a mark, `n` and its number; levels (`L1`) and lines of LLVM IR (`i12`) have marks, too. The
-attribute `data-node` of an element lists its marks. The page highlights elements that share a mark with the one under the
-pointer. The trace has names for values. Values without a name there (lines of an expansion, instructions) are known
-by their numbers, up to the sign, at a few points near the current one.
+attribute `data-node` of an element lists its marks. The page highlights elements that share a mark with the one under
+the pointer. The trace has names for values. Values without a name there (lines of an expansion, instructions) are
+recognised by their numbers, up to the sign, at a few points near the current one.
 """
 
 from __future__ import annotations
