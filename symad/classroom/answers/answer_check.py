@@ -218,7 +218,7 @@ def _ask_about_readings(mine: Any, problem: AnswerProblem, bad: Judged) -> None:
     for what, do, answer, other in _other_readings(mine, problem) if isinstance(mine, str) else ():
         try:
             is_right = checked_answer(answer, other).right
-        except ArgumentError:  # it cannot be read in that way
+        except ArgumentError:  # it has no such reading
             continue
         if is_right:
             raise refusal(what, do=do)
@@ -276,7 +276,7 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
             terms[levels] = Agreement(True, rounded=True)
     verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
     if step.condition and False in verdicts:
-        verdicts = {None}  # it may be right where the condition holds
+        verdicts = {None}  # it may be right under its condition
     right = False if False in verdicts else None if None in verdicts else True
     return Judged(step, right, terms, written, expected)
 

@@ -37,15 +37,15 @@ class AnswerStep:
     text: str
     expression: sp.Expr
     about: sp.Expr | None = None
-    bare: bool = False  # an epsilon without a number, where there are several levels
-    named: bool = False  # f is still written as f
-    restated: bool = False  # nothing but f(...) or a derivative that is not carried out
-    derives: bool = False  # a derivative in it is not carried out
-    notes: tuple[str, ...] = ()  # what was taken for granted in reading it
-    condition: str = ""  # under which it is said to hold
+    bare: bool = False  # an epsilon without a number, although there are several levels
+    named: bool = False  # contains f by name
+    restated: bool = False  # only f(...) or an unevaluated derivative
+    derives: bool = False  # contains an unevaluated derivative
+    notes: tuple[str, ...] = ()  # the assumptions of its reading
+    condition: str = ""  # the condition written beside it
     is_left: bool = False  # the left side of an equation
-    defines: bool = False  # it only gives a name to a part of the formula
-    determines: bool = False  # what is asked for follows from it
+    defines: bool = False  # it only names a part of the formula
+    determines: bool = False  # it determines the answer
     rounded: FormulaReading | None = None  # its reading with a symbol for each decimal number
 
 
@@ -54,9 +54,9 @@ class Reader:
 
     def __init__(self, problem: AnswerProblem) -> None:
         self.problem, self.names = problem, AnswerNames(problem)
-        self.equation = False  # whether the statement at hand is an equation for y'
-        self.up_to = 0  # the degree of the remainder O(h^n) of the statement at hand, 0 without one
-        self.about: sp.Expr | None = None  # what the equations of the line before are about
+        self.equation = False  # whether the current statement is an equation for y'
+        self.up_to = 0  # the degree of the current remainder O(h^n), 0 without one
+        self.about: sp.Expr | None = None  # the claim of the equations of the line before
 
     def steps(self, mine: Any) -> list[AnswerStep]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
@@ -70,7 +70,7 @@ class Reader:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
             found = [step for number, line in lines for step in self._line(number, line)]
         if found and all(step.defines for step in found):
-            found[-1] = replace(found[-1], about=None)  # nothing but a name and a value: the value is the answer
+            found[-1] = replace(found[-1], about=None)  # only a name and a value: the value is the answer
         if not found:
             raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
         return found

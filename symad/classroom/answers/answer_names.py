@@ -33,7 +33,7 @@ class AnswerNames:
         if problem.expansion:
             self._name_epsilons()
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
-        self.own: dict[str, sp.Expr] = {}  # parts of the formula that the answer names
+        self.own: dict[str, sp.Expr] = {}  # parts of the formula named by the answer
         self.function = self._named_function()
         if not problem.expansion:
             self.names |= {letter: CONSTANT for letter in ("c", "C", "const") if not self.is_known(letter)}

@@ -39,7 +39,7 @@ class Judged:
     terms: Mapping[Levels, Agreement]
     written: Mapping[Levels, sp.Expr]
     expected: Mapping[Levels, sp.Expr]
-    carried: bool = False  # wrong, but it follows from the wrong step before
+    carried: bool = False  # wrong only because the step before is wrong
 
 
 @dataclass(frozen=True)

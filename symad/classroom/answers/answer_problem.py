@@ -27,12 +27,12 @@ from symad.graph.sympy_io import to_sympy
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
 
-Reveal = Literal["never", "after", "always"]  # whether a page shows the right answer; after: beside a right one
+Reveal = Literal["never", "after", "always"]  # when a page shows the right answer; after: beside a right one
 MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
 MOST_ORDER = 6
 MOST_DIGITS = 15
-DIGITS = 2  # significant digits that a decimal number in an answer needs, unless the question says more
-_ROUNDED = 13  # digits of a number that nobody types
+DIGITS = 2  # default of the significant digits that decimal numbers need
+_ROUNDED = 13  # digits that only a computed number has
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class AnswerProblem:
     count: int
     expansion: bool
     name: str
-    called: tuple[str, ...] = ()  # what the question calls the epsilons
-    taylor: bool = False  # one direction for all levels: a polynomial in one epsilon is an answer too
-    digits: int = DIGITS  # significant ones that a decimal number needs; 0 where it has to be exact
+    called: tuple[str, ...] = ()  # the question's names of the epsilons
+    taylor: bool = False  # one direction for all levels: answers may be polynomials in one epsilon
+    digits: int = DIGITS  # significant digits that decimal numbers need; 0: exact
     reveal: Reveal = "always"
-    otherwise: AnswerProblem | None = None  # the problem where "log" means the logarithm to base 10
+    otherwise: AnswerProblem | None = None  # the problem with "log" to base 10
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -278,7 +278,7 @@ def _smooth(problem: AnswerProblem) -> AnswerProblem:
             place = ", ".join(f"{symbol.name} = {value}" for symbol, value in problem.at.items())
             raise refusal(f"f without a derivative at {place}", do="take another point")
     epsilons = {epsilon: Epsilon.of_level(k) for k, epsilon in enumerate(problem.epsilons, 1)}
-    name = "the formula"  # which is no name of a function in it
+    name = "the formula"  # no function in it has this name
     moved = Along(sp.Symbol(name), sp.S.Zero, Listed(*(part.xreplace(epsilons) for part in problem.moved)))
     check_coefficients(problem.truth, moved, Definitions(name, problem.symbols, problem.formula))
     return problem

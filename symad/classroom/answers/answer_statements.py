@@ -14,7 +14,7 @@ from symad.classroom.answers.answer_text import ARROW, without_typesetting
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.tokens import STYLED
 
-# what connects statements, and what begins a condition, in English, German and French
+# words that connect statements or begin a condition, in English, German and French
 _RELATION = re.compile(r"(?<![-−=])[<>]|[≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
 _LABEL = re.compile(
     r"\s*(?:[^\W\d_](?:[^\W\d_]|[ -])+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+"

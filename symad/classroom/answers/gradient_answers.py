@@ -22,7 +22,7 @@ _NAME = re.compile(r"\s*(?:∇\s*f|\\nabla\s*f|grad\s*f|H(?:_f)?|Hf|∇²\s*f|f'
 _UNIT = re.compile(r"\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijk])(?:math)?\s*\}?")
 _OPENS, _CLOSES = "([{⟨", ")]}⟩"
 
-Place = tuple[int, ...]  # the numbers of the variables of a partial derivative, in order
+Place = tuple[int, ...]  # the indices of the variables of a partial derivative, in order
 
 
 def gradient_problems(

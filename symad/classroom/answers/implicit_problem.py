@@ -23,7 +23,7 @@ from symad.derivatives.level import Epsilon
 from symad.tracing.calling.user_place import refusal
 
 _EXPLICIT = re.compile(r"\s*[A-Za-z]\s*(?:\([^()]*\))?\s*=[^=]*$")
-_POINTS = 6  # of the curve, at which two sides agree before they are called equal
+_POINTS = 6  # points of the curve at which equal sides have to agree
 _ATTEMPTS = 60
 _AGREED = mp.mpf(10) ** -35
 
@@ -61,7 +61,7 @@ class ImplicitProblem(AnswerProblem):
                 witness = witness or Witness(shown, left.real, right.real)
             else:
                 agreed += 1
-        if witness is not None:  # undecided where it holds on a part of the curve, such as y > 0
+        if witness is not None:  # undecided if it holds only on a part of the curve, such as y > 0
             return Agreement(None if agreed else False, points=agreed, witness=witness)
         return Agreement(True if agreed >= _POINTS else None, points=agreed)
 
@@ -109,7 +109,7 @@ def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: R
     problem = ImplicitProblem(
         formula, (variable,), {}, directions, 1, False, name="y", digits=digits, reveal=reveal, dependent=dependent
     )
-    eps = Epsilon.of_level(1)  # along (1, dy/dx) the equation goes on to hold
+    eps = Epsilon.of_level(1)  # the equation holds along (1, dy/dx)
     moved = Listed(Nested(variable, 1, sp.S.One, eps), Nested(dependent, 1, problem.truth[(1,)], eps))
     definitions = Definitions("the formula", (variable, dependent), formula)
     check_coefficients({(1,): sp.S.Zero}, Along(sp.Symbol("the formula"), sp.S.Zero, moved), definitions)

@@ -132,7 +132,7 @@ class _MatrixFormula:
             self.refuse(f"{word!r} that is never closed")
         return value if word == "(" else mp.sqrt(mp.fsum(entry**2 for entry in value))
 
-    closed = False  # whether the operand before stood in parentheses
+    closed = False  # whether the last operand was in parentheses
 
 
 def _words(text: str, where: str) -> list[str]:

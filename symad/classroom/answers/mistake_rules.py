@@ -1,9 +1,7 @@
 """The wrong rules of differentiation that pupils use. Each gives the derivative that it leads to.
 
-The words speak to the pupil.
-
-A rule takes one place of a formula (a node of the expression) and yields what it makes of it, beside the words that
-say what was done. Nothing is recognised by its looks: what a rule yields is compared with what the pupil wrote.
+A rule takes one place of a formula (a node of the expression) and yields the wrong result with words that address the
+pupil. Its result is compared with the pupil's expression by value, not by form.
 """
 
 from __future__ import annotations
@@ -107,7 +105,7 @@ def _inner_misplaced(node: sp.Expr, position: int, slope: sp.Expr, direction: sp
     """Yield the results of an inner derivative put inside or added, and of a factor that is not squared."""
     inner, slot = node.args[position], sp.Dummy(real=True)
     inside = node.func(*(slope if k == position else part for k, part in enumerate(node.args)))
-    if not (node.is_Pow and node.exp.is_negative):  # that is a mistake with a quotient
+    if not (node.is_Pow and node.exp.is_negative):  # a mistake with a quotient
         yield Wrong("chain rule", ("You differentiated only what stands inside ", node), inside * direction)
     words: Words = ("You added ", slope, ", the inner derivative of ", node, ", where it is a factor")
     yield Wrong("chain rule", words, (_outer_at(node, position, inner) + slope) * direction)
@@ -315,7 +313,7 @@ def _parts_of_product(node: sp.Expr, constant: sp.Expr, factors: list[sp.Expr], 
     for factor, part in zip(factors, parts, strict=True):
         ways.append((("You left out the part with the derivative of ", factor), whole - part))
         ways.append((("You did not differentiate ", factor, " in its part"), whole - part + node))
-        if not (factor.is_Pow and factor.exp.is_negative):  # that is the quotient rule with a plus
+        if not (factor.is_Pow and factor.exp.is_negative):  # the quotient rule with a plus
             ways.append((("You have a wrong sign at the part with the derivative of ", factor), whole - 2 * part))
     for words, value in ways:
         yield Wrong("product rule", (*words, *end), value)

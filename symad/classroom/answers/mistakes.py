@@ -1,8 +1,8 @@
 """Find a mistake in a coefficient by making every known mistake and comparing the results.
 
 For the first wrong coefficient, the coefficient before it is differentiated once more, with one wrong rule at one
-place (`mistake_rules`); beside that stand what is known to go wrong with whole terms: dropped, doubled, of another
-level. What agrees with the pupil's line at random points, and then by `agreement`, is named. Several may fit.
+place (`mistake_rules`). Other candidates are mistakes with whole terms: dropped, doubled, of another level. A candidate
+that agrees with the pupil's line at random points, and then by `agreement`, is named. Several may fit.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from symad.display.mathematics import signs_of, too_large
 
 MOST_CANDIDATES = 1500
 MOST_SHOWN = 3
-_PROBES = 3  # random points at which a candidate has to agree before it is looked at more closely
+_PROBES = 3  # random points at which a candidate has to agree before the slow comparison
 _DIFFERS = -1
-# the kinds, the most common first: several that fit are named in this order
+# the kinds, most common first; several that fit are named in this order
 _COMMON = {kind: place for place, kind in enumerate([
     "dropped mixed term", "factorial", "absolute value", "chain rule", "product rule", "derivative of another function",
     "logarithm", "quotient rule", "power rule", "wrong variable", "confused levels", "constant", "wrong order",
@@ -36,7 +36,7 @@ _COMMON = {kind: place for place, kind in enumerate([
 ])}  # fmt: skip
 
 
-# kinds that multiplying out goes wrong with, as differentiating does
+# kinds of mistakes in multiplying out as well as in differentiating
 OF_TERMS = frozenset(["dropped mixed term", "product of terms", "dropped term", "confused levels", "double-counted",
                       "factorial", "squared epsilon", "wrong order", "direction"])  # fmt: skip
 
@@ -80,7 +80,7 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) 
         if wrong.kind not in fitting and agreement(wrong.value, written).equal:
             fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
 
-    def rank(mistake: Mistake) -> int:  # at a point, the value of f itself is the most common
+    def rank(mistake: Mistake) -> int:  # at a point, the value of f is the most common
         return -1 if problem.at and mistake.kind == "wrong order" else _COMMON.get(mistake.kind, len(_COMMON))
 
     return tuple(sorted(fitting.values(), key=rank)[:MOST_SHOWN])
@@ -95,7 +95,7 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     looked_at, met = list(range(len(readable))), [0] * len(readable)
     for attempt in range(ATTEMPTS):
         value, *values = sampler.values(sampler.point(attempt))
-        going_on = [-1]  # what was written is the first expression
+        going_on = [-1]  # the first expression is the written one
         for place, (candidate, found) in enumerate(zip(looked_at, values, strict=True)):
             if mp.isfinite(value) and mp.isfinite(found):
                 met[candidate] = met[candidate] + 1 if mp.almosteq(found, value, 1e-25, 1e-25) else _DIFFERS
@@ -288,7 +288,7 @@ def _generic(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
             yield Wrong("direction", ("You left out the direction ", direction), right.subs(direction, 1))
             yield Wrong("direction", ("You wrote the direction ", direction, " twice"), right * direction)
     for symbol in problem.symbols:
-        is_factor = right.is_polynomial(symbol)  # to leave it out is to put 1 in its place
+        is_factor = right.is_polynomial(symbol)  # an omitted factor is 1
         if is_factor:
             yield Wrong("missing factor", ("You left out the factor ", symbol), right.subs(symbol, 1))
         for place in dict.fromkeys([sp.S.Zero, *directions]):

@@ -1,7 +1,7 @@
 """Decimal answers: right if an exact number within half a unit of the last digit makes the answer right.
 
-Every decimal number is taken as unknown. Newton's method at random points finds the numbers that make the two sides
-equal; the answer is right if each is near enough, and the sides then agree at other points too.
+Every decimal number is an unknown. Newton's method at random points finds the numbers that make the two sides equal.
+The answer is right if each number is near enough, and the sides then agree at other points, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symad.classroom.equality.independent_values import DIGITS, IndependentValue
 
 _MOST_DECIMALS = 4
 _TRIES = 12  # random points until enough have values
-_CHECKED = 3  # points beside those that Newton's method needs
+_CHECKED = 3  # points in addition to those of Newton's method
 _STEPS = 30
 _AGREED = mp.mpf(10) ** -25
 

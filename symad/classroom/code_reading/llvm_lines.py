@@ -151,8 +151,7 @@ class Machine:
         return tuple(numbers[k] if k < len(numbers) else None for k in range(start, start + width))
 
     def _called(self, operation: str, width: int) -> Lanes:
-        called = _CALLED.search(operation)
-        if called is None:
+        if (called := _CALLED.search(operation)) is None:
             return ()
         operands = _OPERAND.findall(operation[called.end() :])
         if called[1] == "sincos":

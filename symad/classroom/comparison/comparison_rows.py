@@ -124,8 +124,7 @@ def _judged(measures: Measures, built: Built, expected: float) -> Judged:
     if not samples:
         return Judged("no number", "f has no number at any random point")
     if built.traced is None:
-        digits = digits_at(problem, built.call, samples)
-        if digits is None:
+        if (digits := digits_at(problem, built.call, samples)) is None:
             return Judged("inaccurate", "overflow or underflow may spoil floats at every random point")
         return _judged_by_values(digits, len(samples), expected)
     result = agreement(problem, built.traced, samples)

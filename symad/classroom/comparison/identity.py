@@ -147,20 +147,14 @@ def agreement(problem: ComparisonProblem, traced: Trace, points: Sequence[Sample
             if all(map(mpmath.isfinite, tensor)):
                 correct.append(_digits(np.array(tensor, dtype=object), point))
     agreed, degree = sum(right >= AGREED_DIGITS for right in correct), difference_degree(problem, traced)
-    return Agreement(agreed, len(correct), degree, min(correct, default=0.0), _rounded(problem, traced))
-
-
-def _rounded(problem: ComparisonProblem, traced: Trace) -> float:
-    """Return the digits that a right formula has at least."""
-    if not _has_floats(traced):
-        return math.inf
-    return ROUNDED_DIGITS if _has_floats(problem.traced) else OWN_FLOATS_DIGITS
+    rounded = ROUNDED_DIGITS if _has_floats(problem.traced) else OWN_FLOATS_DIGITS
+    least = min(correct, default=0.0)
+    return Agreement(agreed, len(correct), degree, least, rounded if _has_floats(traced) else math.inf)
 
 
 def _has_floats(traced: Trace) -> bool:
-    return any(
-        isinstance(traced.graph.atoms.get(node), sp.Float) for node in reachable(traced.graph, traced.outputs.flat)
-    )
+    atoms = traced.graph.atoms
+    return any(isinstance(atoms.get(node), sp.Float) for node in reachable(traced.graph, traced.outputs.flat))
 
 
 def _digits(tensor: Any, point: Sample) -> float:
@@ -272,14 +266,10 @@ def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.S
             names = dict(zip((traced.graph.atoms[node] for node in traced.inputs.flat), symbols, strict=True))
             pairs = dict.fromkeys(zip(formulas, expressions, strict=True))
             sides = ((_rational(left).xreplace(names), _rational(right)) for left, right in pairs)
-            return all(algebraic_gap(*map(_written_out, both)) == 0 for both in sides)
+            # Functions that SymPy lacks, such as expit and hypot, are written out.
+            return all(algebraic_gap(*(sp.expand_func(side.doit()) for side in both)) == 0 for both in sides)
     except (LimitError, RecursionError, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):
         return False
-
-
-def _written_out(expression: sp.Expr) -> sp.Expr:
-    """Return an expression without functions that SymPy lacks, such as expit and hypot."""
-    return sp.expand_func(expression.doit())
 
 
 def _rational(expression: sp.Expr) -> sp.Expr:

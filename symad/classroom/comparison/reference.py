@@ -50,8 +50,7 @@ def reference_of(problem: ComparisonProblem) -> Reference:
     """
     x = np.array([mpmath.mpf(value) for value in problem.flat], dtype=object)
     with mpmath.workdps(working_digits(problem.order, x)):
-        refusal = _refusal(problem, x)
-        if refusal:
+        if refusal := _refusal(problem, x):
             return Reference((), refusal)
         try:
             with time_limit(problem.seconds, "the exact values"):

@@ -153,18 +153,14 @@ def run(design: Design, program: Program) -> WatchedRun:
     return WatchedRun(design, tuple(recorder.lines), value)
 
 
+@dataclass(eq=False)
 class _Recorder:
     design: Design
-    lines: list[RunLine]
-    opened: list[Opened]
-    taken: set[str]
-    steps: int
-    curried: bool
-
-    def __init__(self, design: Design) -> None:
-        self.design, self.lines = design, list[RunLine]()
-        self.opened, self.taken = list[Opened](), set[str]()
-        self.steps, self.curried = 0, False
+    lines: list[RunLine] = field(default_factory=list)
+    opened: list[Opened] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+    steps: int = 0
+    curried: bool = False
 
     def derivative(self, f: Callable[..., Any], a: Any) -> Any:
         """The program's operator: the design's operator, which also records the lines."""

@@ -1,11 +1,10 @@
 """Decide whether two expressions are equal: by algebra, or by values with 50 digits.
 
-Rational functions are decided exactly. Other expressions are equal where a normal form of their difference is 0. Else
-both are evaluated with 50 digits at random points where both are real, also beside their kinks, steps and edges, and
-where the names in exponents are whole numbers, so that x**n has a value at negative x. Expressions are called different
-only with a witness: a point at which they differ, confirmed with 100 and 200 digits. Expressions that are real nowhere,
-or have no value, stay undecided. Undefined functions are given random polynomials, so that f(2*x), f'(2*x) and f(x) go
-together.
+Rational functions are decided exactly. Other expressions are equal if a normal form of their difference is 0. Else both
+are evaluated with 50 digits at random points where both are real, also beside their kinks, steps and edges, and with
+integers for names in exponents, so that x**n has a value at negative x. Expressions are different only with a witness:
+a point at which they differ, confirmed with 100 and 200 digits. Expressions without real values stay undecided.
+Undefined functions become random polynomials, so that f(2*x), f'(2*x) and f(x) are consistent.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
 from symad.limits import time_limit
 
-POINTS = 8  # random points at which two expressions agree before they are called equal
+POINTS = 8  # random points at which equal expressions have to agree
 ATTEMPTS = 80
-GRID = 2**40  # each number at a random point is one of so many
+GRID = 2**40  # possible values of each number at a random point
 DIGITS = 50
 AGREED = 40  # digits
-_LARGEST = 6000  # bits before the point of a number: the exponential of a longer one would never end
+_LARGEST = 6000  # bits before the point of a number; the exponential of a longer one takes too long
 _MOST_TERMS = 2000  # of an expression that is multiplied out
-_MOST_NAMES = 16  # functions and roots in an expression that is brought over one denominator
+_MOST_NAMES = 16  # functions and roots in an expression with a common denominator
 _CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh, sp.coth)
-_BESIDE = 160  # points where expressions go over into another form, on both sides
-_WHOLE = 24  # points at which names in exponents are whole numbers
-_FAR = 24  # points far from 0, for expressions that do so
-_FEW = 3  # points that are looked at before algebra
+_BESIDE = 160  # points on both sides of turns
+_WHOLE = 24  # points at which names in exponents are integers
+_FAR = 24  # points far from 0, for expressions with turns
+_FEW = 3  # points that are tested before algebra
 _LONGEST_ALGEBRA = 2.0  # seconds
 _SMALL = 10  # points with small numbers that are tried as a witness
 _MOST_DEGREE = 100
@@ -86,7 +85,7 @@ class Agreement:
     points: int = 0
     degree: int = 0
     witness: Witness | None = None
-    rounded: bool = False  # equal but for decimal numbers, which are rounded as they should be
+    rounded: bool = False  # equal except for properly rounded decimal numbers
 
     def __bool__(self) -> bool:
         return self.equal is True
@@ -352,7 +351,7 @@ def _gap(values: Sequence[Any]) -> tuple[Any, Any]:
     left, right, *terms = values
     if not (mp.isfinite(left) and mp.isfinite(right)):
         return None, None
-    with mp.workdps(5 * DIGITS):  # a minus sign alone would round to the digits at hand
+    with mp.workdps(5 * DIGITS):  # even a minus sign rounds to the working digits
         if not terms or not all(map(mp.isfinite, terms)):
             terms = [left, -right]
         return mp.fsum(terms), mp.fsum(terms, absolute=True)

@@ -1,7 +1,7 @@
 """Hyper-dual numbers of many digits: coefficients of all products of epsilons with square 0.
 
-They check what is displayed, so they share nothing with symad's rules of differentiation: a function is continued by
-its Taylor coefficients, which mpmath takes from values of the function alone.
+They check displayed formulas, so they share nothing with symad's rules of differentiation: a function is extended by
+its Taylor coefficients, which mpmath computes from values of the function alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Values of displayed formulas with 50 digits. This evaluator shares no code with what made the formulas.
 
-Symbols have random values. A function that has only a name is a sum of sines, so that its derivatives are known.
+Symbols have random values. An undefined function is a sum of sines, so that its derivatives are known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from symad.classroom.equality.hyperdual import HyperDual, constant
 from symad.display.notation import Struck, named_partial
 
 DIGITS = 50
-_WAVES = 3  # sines that stand for a function with only a name
+_WAVES = 3  # sines that replace an undefined function
 _ORDINARY: dict[Any, Callable[..., Any]] = {
     sp.exp: mp.exp, sp.log: mp.log, sp.sin: mp.sin, sp.cos: mp.cos, sp.tan: mp.tan, sp.cot: mp.cot, sp.sec: mp.sec,
     sp.csc: mp.csc, sp.asin: mp.asin, sp.acos: mp.acos, sp.atan: mp.atan, sp.acot: mp.acot, sp.asec: mp.asec,
@@ -58,7 +58,7 @@ class IndependentValues:
         self.known: dict[sp.Basic, Value] = dict(known or {})
         self.functions: dict[str, Any] = dict(functions or {})
         self.seed = seed
-        self._next_level = 32  # of epsilons that differentiate, beside those of the page
+        self._next_level = 32  # of epsilons for derivatives, apart from those of the page
 
     def of(self, expression: Any) -> Value:
         """Return the value of an expression; UnknownValueError if a part has none."""
@@ -106,7 +106,7 @@ class IndependentValues:
         return total
 
     def along(self, variables: Sequence[tuple[sp.Basic, int]], value: Callable[[], HyperDual]) -> HyperDual:
-        """Return the derivative of a value in some variables, `orders` times each."""
+        """Return the derivative of a value in some variables, each the given number of times."""
         before, mask = dict(self.known), 0
         for variable, times in variables:
             for _ in range(times):
@@ -178,7 +178,7 @@ class IndependentValues:
         function: Callable[..., Any] | None = _ORDINARY.get(head)
         moving = [place for place, operand in enumerate(operands) if not operand.is_constant]
         if function is None and supports(head) and (not moving or head in _STEPS):
-            function = intrinsic(head).reference  # which may have too few digits for its Taylor coefficients
+            function = intrinsic(head).reference  # it may have too few digits for its Taylor coefficients
         if function is None or len(moving) > 1:
             raise UnknownValueError(f"{head.__name__} of {len(operands)} arguments")
         if not moving or head in _STEPS:

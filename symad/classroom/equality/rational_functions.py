@@ -12,7 +12,7 @@ from symad.errors import ArgumentError
 from symad.extras import optional
 
 _MOST_TERMS = {True: 200_000, False: 4_000}  # of numerator or denominator, with python-flint and without
-_NUMBERS = (2, 3, 1, -1, 5, -2, 7, sp.Rational(1, 2), -3, 11)  # a witness with small numbers is read most easily
+_NUMBERS = (2, 3, 1, -1, 5, -2, 7, sp.Rational(1, 2), -3, 11)  # witnesses with small numbers are easy to read
 _MOST_POINTS = 100
 
 

@@ -1,6 +1,6 @@
 """Find kinks, steps and domain ends of expressions, and points on both sides.
 
-Random points alone would miss a difference that begins at x = 5 when all points are below 5.
+Random points alone would miss a difference that begins at x = 5 if all points are below 5.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 _MOST_TURNS = 12
 _TURN_DEGREE = 6
-# how far from a turn the points beside it are
+# distances of points from a turn
 _NEAR = (sp.Rational(1, 1000), sp.Rational(1, 30), sp.S.One, sp.Integer(30))
 _FAR_RANGE = 10  # the largest random numbers are about 2**10
 

@@ -36,8 +36,7 @@ def notes_of(
     """Return the notes, each a line of prose with mathematics."""
     notes: list[Cell] = []
     for node, answer in list(answers.items())[:FEW]:
-        shown = written(values, node, symbols)
-        if shown is not None:
+        if (shown := written(values, node, symbols)) is not None:
             verdict = "holds" if answer else "does not hold"
             notes.append(("Here ", shown, f" {verdict}: only the path that Python takes then is expanded."))
     if values.exceptional:

@@ -211,8 +211,7 @@ class _StageLines:
         """Return the eps-part of an operand: a parameter's direction, or du_1 for the line u_1."""
         resolved = self._values.resolved(source)
         source = resolved if resolved in self._stage.parts else source  # a constant has no part of its own
-        part = self._stage.parts[source]
-        if part is None:
+        if (part := self._stage.parts[source]) is None:
             return sp.S.Zero
         if source in self._names:
             return sp.Symbol(f"d{self._names[source]}")
@@ -229,8 +228,7 @@ class _StageLines:
                 continue
             taken = self._values.generic(top)
             operands = (taken,) if taken is not None else self._graph.operands[top]
-            missing = [operand for operand in operands if operand not in self._written]
-            if missing:
+            if missing := [operand for operand in operands if operand not in self._written]:
                 stack += missing
                 continue
             stack.pop()

@@ -129,9 +129,8 @@ class Stages:
         rows = [Row(self.book, level.depth, "tangent", target, edges) for target, edges in linear.rows]
         ends = [node for node in linear.outputs if node in {*linear.inputs, *(target for target, _ in linear.rows)}]
         kept = kept_by(linear)
-        return self._stage(
-            "linearized", f"{name}, linearized", level, [*linear.outputs, *kept], rows, ends, "tangent", kept
-        )
+        nodes = [*linear.outputs, *kept]
+        return self._stage("linearized", f"{name}, linearized", level, nodes, rows, ends, "tangent", kept)
 
     def _way(self, level: Opened, way: Way, name: str) -> Stage:
         if way.name == "pullback":

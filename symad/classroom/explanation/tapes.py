@@ -87,17 +87,11 @@ class Tapes:
     def designs(self) -> tuple[Design, ...]:
         """The four designs. Without reverse levels there are no tapes."""
         count = len(self.reverse)
-        after = [count - k for k in range(count)]  # the phase of the sweep of each level, outermost first
-        own = [
-            recorded.difference(*self.recorded[k + 1 :]) if k + 1 < count else recorded
-            for k, recorded in enumerate(self.recorded)
-        ]
-        names = [f"level {level.depth}" for level in self.reverse]
-        pairs = list(enumerate(names))
-        independent = [Tape(name, tuple(sorted(self.recorded[k])), 0, after[k]) for k, name in pairs]
-        hierarchical = [
-            Tape(name, tuple(sorted(own[k])), len(self.recorded[k]) - len(own[k]), count) for k, name in pairs
-        ]
+        independent, hierarchical = [], []
+        for k, (level, recorded) in enumerate(zip(self.reverse, self.recorded, strict=True)):
+            name, own = f"level {level.depth}", recorded.difference(*self.recorded[k + 1 :])
+            independent.append(Tape(name, tuple(sorted(recorded)), 0, count - k))  # its sweep is phase count - k
+            hierarchical.append(Tape(name, tuple(sorted(own)), len(recorded) - len(own), count))
         grows = [len(set().union(*self.recorded[k:])) for k in reversed(range(count))]
         everything = tuple(sorted(set().union(*self.recorded)))
         reentrant = [Tape("all levels", everything, 0, count, (*grows, grows[-1]))] if grows else []

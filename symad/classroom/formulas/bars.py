@@ -11,7 +11,7 @@ from symad.classroom.formulas.tokens import Token, asked_back, refuse
 _MOST = 40  # bars in one formula
 _STARTS = frozenset(["name", "number", "fraction", "partial", "root", "derivative"])
 _ENDS = frozenset(["name", "number", "fraction", "power", "prime", "bang"])
-Way = tuple[bool, ...]  # for each bar whether it opens
+Way = tuple[bool, ...]  # for each bar, whether it opens
 
 
 def with_bars(text: str, words: list[Token]) -> list[Token]:
@@ -61,7 +61,7 @@ def _levels(text: str, words: Sequence[Token]) -> list[list[int]]:
 
 def _ways(words: Sequence[Token], places: Sequence[int]) -> list[Way]:
     """Return at most two ways in which the bars of a level open and close."""
-    states: dict[tuple[int, bool], list[Way]] = {(0, False): [()]}  # how many are open, whether an operand ended
+    states: dict[tuple[int, bool], list[Way]] = {(0, False): [()]}  # by open bars, and whether an operand ended
     for number, place in enumerate(places):
         word = words[place]
         if word.kind != "bar":

@@ -24,7 +24,7 @@ from symad.classroom.formulas.tokens import Token, refuse
 
 INVERSE = "the inverse function"
 ORDER_LIMIT = 10  # primes after the name of a function
-# after whose argument without parentheses another function begins a new factor: sin x cos x
+# after their argument without parentheses a function begins a new factor: sin x cos x
 _STOPS = frozenset(name for name in FUNCTIONS if FUNCTIONS[name].head in {
     FUNCTIONS[known_name].head for known_name in (
         "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "asec", "acsc", "sinh", "cosh",

@@ -11,7 +11,7 @@ import sympy as sp
 from symad.classroom.formulas.formula_names import FormulaValue, Name, Refused, constant, plain, power
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
 
-DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
+DEPTH_LIMIT = 40  # nested parentheses, exponents and arguments
 _DIGITS_LIMIT = 300  # of a number, with its exponent
 
 Result = TypeVar("Result")
@@ -34,13 +34,13 @@ class Cursor:
     ) -> None:
         self.text, self.tokens, self.names, self.others, self.point = text, words, names, others, point
         self.position = self.depth = 0
-        self.lists = False  # whether a comma that stands here separates arguments
+        self.lists = False  # whether a comma here separates arguments
         self.separates: Token | None = None  # the first such comma
         self.decimal: Token | None = None  # the first comma that was read as a decimal sign
-        self.derived: FormulaValue | None = None  # what was differentiated last in the formula
+        self.derived: FormulaValue | None = None  # the last operand that was differentiated
         self.inverses: list[str] = []  # notes on exponents -1 that are read as inverse functions
-        self.bare: Container[str] = ()  # functions and names of `point` that stand without an argument
-        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # if kept apart: see Reading
+        self.bare: Container[str] = ()  # functions and names of `point` without an argument
+        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # None: not kept apart
 
     @property
     def token(self) -> Token:

@@ -17,7 +17,7 @@ from symad.errors import ArgumentError
 Name: TypeAlias = "sp.Expr | UndefinedFunction"
 Names: TypeAlias = "Mapping[str, Any] | Iterable[Any] | str"
 
-_EXPONENT = 690.0  # exp of it is a number that floats hold
+_EXPONENT = 690.0  # its exponential is still a float
 _FACTORIAL = 170.0
 
 
@@ -38,7 +38,7 @@ def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
     return sp.log(number, *base)
 
 
-SHORT = {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # only as words of their own
+SHORT = {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # only as separate words
 _NO_CAPITALS = frozenset({"gamma", "digamma", "loggamma", "polygamma", "sinc", "lambertw", "heaviside", *SHORT})
 
 
@@ -82,7 +82,7 @@ def _table() -> dict[str, Function]:
 
 FUNCTIONS: dict[str, Function] = _table()
 CONSTANTS: dict[str, sp.Expr] = {"pi": sp.pi, "π": sp.pi, "E": sp.E, "e": sp.E}
-# words that books know and that are not read: each with what to write instead
+# words of books without a reading, and their replacements
 UNREAD = {
     "det": "write the determinant out", "tr": "write the trace out", "trace": "write the trace out",
     "rank": "give a formula of numbers", "diag": "give a formula of numbers", "grad": "write the derivatives",
@@ -91,7 +91,7 @@ UNREAD = {
     "lim": "give the formula without a limit", "Re": "give a real formula", "Im": "give a real formula",
     "arg": "give a real formula", "mod": "write the remainder out", "cis": "give a real formula",
 }  # fmt: skip
-NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # which SymPy or NumPy gives a meaning
+NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # names with a meaning in SymPy or NumPy
 
 _GREEK = [
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
@@ -204,7 +204,7 @@ def _declaration(name: str | None, value: Any) -> tuple[str, Name]:
 def _function(word: str) -> UndefinedFunction:
     try:
         return sp.Function(word)
-    except ValueError as error:  # the name becomes that of a class
+    except ValueError as error:  # the name becomes a class name
         raise ArgumentError(
             f"{word!r} as the name of a function", why=str(error), do="use letters and digits"
         ) from error

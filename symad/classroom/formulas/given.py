@@ -32,7 +32,7 @@ class Given:
     argument: Any
     symbols: tuple[sp.Basic, ...]
     name: str = "f"
-    formula: bool = False  # the symbols are those of a formula: names that the user gave
+    formula: bool = False  # the symbols come from a formula: they have the user's names
 
 
 def given(f: Any, x: Any = None, *, parameters: bool = False) -> Given:

@@ -1,8 +1,8 @@
 """Split words that are several names: in nx^2 the power belongs to x, and sinx is sin x.
 
-A word that is declared, a function, a constant or a Greek letter stays whole. Any other word is a product where its
-letters are declared. Where letters are allowed that nobody declared, a short word with one known letter is a product
-too, and a note says so. A word that can be taken apart in two ways is asked back with both.
+A declared word, a function, a constant or a Greek letter stays whole. Any other word is a product if its letters are
+declared. If undeclared letters are allowed, a short word with one known letter is a product, too, and a note says so. A
+word with two splits is refused with both.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from symad.classroom.formulas.formula_names import (
 )
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
 
-_LONGEST_WORD = 40  # letters of a word that is taken apart
-_LONGEST_PRODUCT = 3  # letters of a product in which a letter is not declared
+_LONGEST_WORD = 40  # letters of a word that is split
+_LONGEST_PRODUCT = 3  # letters of a product with an undeclared letter
 _MOST_WAYS = 2
 _LETTER = re.compile(r"[^\W\d_][₀-₉]*")
 _INDEXED = re.compile(r"(?:log|[A-Za-z])_[0-9]+(?=[^\W\d_])")

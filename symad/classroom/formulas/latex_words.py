@@ -9,7 +9,7 @@ from dataclasses import replace
 from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
 from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
-_DEPTH = 40  # of braces inside each other
+_DEPTH = 40  # of nested braces
 _SPACES = frozenset(
     ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad", "~", "\\displaystyle", "\\textstyle", "\\limits", "\\left",
      "\\right", "\\bigl", "\\bigr", "\\Bigl", "\\Bigr", "\\big", "\\Big", "\\biggl", "\\biggr", "\\middle", "&",

@@ -28,14 +28,14 @@ from symad.classroom.formulas.formula_names import (
 )
 from symad.classroom.formulas.tokens import LOWERED, DerivativeSign, Token, refuse
 
-_LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are hardly ever a factor before a parenthesis
-_VARIABLES = frozenset("xyztuvw")  # letters that make products, and have exponents
+_LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are rarely a factor before a parenthesis
+_VARIABLES = frozenset("xyztuvw")  # letters that form products, and have exponents
 
 
 class NameReadings(Calls):
     """The part of the parser that reads names."""
 
-    functions = True  # whether functions that are not declared may stand in the formula
+    functions = True  # whether undeclared functions are allowed
 
     def named(self) -> FormulaValue:
         """Read a name, and the arguments of a function."""

@@ -1,8 +1,8 @@
 """Read typed formulas with a tokeniser and a parser of our own. Only known names have a meaning.
 
 `read_formula` takes what people write (2x, 3x^2 v, x sin x, eps_1 eps_2, f''(x), LaTeX) and SymPy's own notation.
-Numbers stay exact: 0.1 is 1/10. What can be read in two ways is refused with both readings, and so is what would take
-long: every refusal is an ArgumentError with the column and what to write instead. docs/notation.md has all notations.
+Numbers stay exact: 0.1 is 1/10. Ambiguous text is refused with both readings, and expressions that would take too long
+are refused: every refusal is an ArgumentError with the column and the advice. docs/notation.md has all notations.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def reading(
 class _Parser(NameReadings):
     """Recursive descent by precedence, from sums to names, at most DEPTH_LIMIT deep."""
 
-    products: Sequence[str] = ()  # notes on words that are read as products
+    products: Sequence[str] = ()  # notes on words read as products
 
     def whole(self) -> FormulaValue:
         """Return the value of the whole text."""

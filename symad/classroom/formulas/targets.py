@@ -53,7 +53,7 @@ def _import_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ArgumentError(f"{str(path)!r} is not a Python file", do="give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses and pickles look their module up there
+    sys.modules[path.stem] = module  # dataclasses and pickle look up modules there
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)

@@ -12,7 +12,7 @@ from symad.errors import ArgumentError
 
 LENGTH_LIMIT = 4000  # characters
 TOKEN_LIMIT = 2000
-_SHOWN = 60  # characters of a refused formula that are shown
+_SHOWN = 60  # characters of a refused formula in a message
 
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ", "0123456789-+xytnkm")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -25,7 +25,7 @@ STYLED = {
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/", "⁄": "/"}
 _PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
 _ROOTS = {"√": "2", "∛": "3", "∜": "4"}
-_GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that readers tell from Latin letters
+_GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that look different from Latin letters
 NAME = rf"[A-Za-z{_GREEK}][A-Za-z0-9_{_GREEK}₀-₉]*"
 _TOKENS = re.compile(
     r"(?P<space>[ \t\r\n\u00a0\u2009\u202f]+)"

@@ -25,7 +25,7 @@ from symad.limits import time_limit
 SECONDS = 10.0  # for one answer
 MOST_ANSWERS = 10_000
 LARGEST_ANSWER, LARGEST_TABLE = 1_000_000, 100_000_000  # bytes
-_WHO = 6  # names that are listed beside a mistake
+_WHO = 6  # names listed beside a mistake
 _VERDICTS = ("right", "unfinished", "wrong", "undecided", "unreadable")
 _STYLES: dict[str, Any] = {"right": "right", "unfinished": "right", "wrong": "wrong"}
 COLUMNS = ("name", "mark", "of", "verdict", "line", "term", "mistake", "note")

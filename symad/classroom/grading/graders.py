@@ -1,7 +1,6 @@
 """Adapters between questions and learning systems that ask for marks.
 
-A wrong diagnosis is worse than none: where an answer is not decided, it is not graded, and where several mistakes fit,
-all of them are named.
+A wrong diagnosis is worse than none: an undecided answer is not graded, and if several mistakes fit, all are named.
 """
 
 from __future__ import annotations

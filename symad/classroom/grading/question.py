@@ -119,7 +119,7 @@ def read_question(path: str | Path) -> Question:
         found = tomllib.loads(text.decode("utf-8"))
     except RecursionError as error:
         raise ArgumentError(f"cannot read {str(path)!r}", why="it is nested too deep", do="write it flat") from error
-    except (OSError, ValueError) as error:  # of UTF-8, of TOML, and of integers with thousands of digits
+    except (OSError, ValueError) as error:  # invalid UTF-8 or TOML, or integers with thousands of digits
         raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do='write a line formula = "x^3"') from error
     return question_of(found, str(path))
 

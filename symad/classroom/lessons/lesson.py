@@ -44,7 +44,8 @@ class RunCell:
         if self.value is None:
             return ()
         if isinstance(self.value, Shown):
-            return tuple(_lowered(block) for block in _document(self.value))
+            blocks = _document(self.value)
+            return tuple(replace(b, depth=b.depth + 2) if isinstance(b, doc.Heading) else b for b in blocks)
         if isinstance(self.value, sp.Basic):
             return (doc.Formula(self.value),)
         return (doc.Code(repr(self.value)[:LONGEST_OUTPUT]),)
@@ -148,7 +149,3 @@ def _document(shown: Shown) -> doc.Document:
         return shown.document()
     except ArgumentError as error:
         return (*shown.words(), doc.Paragraph(doc.Marked(str(error), "muted")))
-
-
-def _lowered(block: doc.Block) -> doc.Block:
-    return replace(block, depth=block.depth + 2) if isinstance(block, doc.Heading) else block

@@ -75,8 +75,7 @@ def _cell(path: Path, start: int, lines: list[str]) -> LessonCell:
         raise ArgumentError(f"{lines[0]!r} is no marker of a cell", where=where, do="write # %% or # %% [markdown]")
     body = lines[1:]
     if marker[1]:
-        bad = [line for line in body if line and not _PROSE.fullmatch(line)]
-        if bad:
+        if bad := [line for line in body if line and not _PROSE.fullmatch(line)]:
             raise ArgumentError(f"code in a cell of prose: {bad[0]!r}", where=where, do="begin another cell before it")
         body = [line.removeprefix("#").removeprefix(" ") for line in body]
     return LessonCell(bool(marker[1]), "\n".join(body).strip("\n"), start + 1, _beside(marker[2] or "", where))

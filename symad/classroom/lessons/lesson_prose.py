@@ -23,8 +23,7 @@ def document_of(text: str) -> doc.Document:
     blocks: list[doc.Block] = []
     for part in re.split(r"\n\s*\n|\n(?=- )", text):
         line = " ".join(part.split())
-        heading = _HEADING.fullmatch(line)
-        if heading:
+        if heading := _HEADING.fullmatch(line):
             blocks.append(doc.Heading(heading[2], len(heading[1])))
         elif line:
             blocks.append(doc.Paragraph(_inlines(_ITEM.sub("• ", line, count=1) if _ITEM.match(line) else line)))

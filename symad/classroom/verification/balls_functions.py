@@ -8,8 +8,7 @@ is known: it contains a pole or the end of a domain.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, reduce
-from operator import methodcaller
+from functools import cache, partial, reduce
 from typing import Any
 
 import sympy as sp
@@ -54,8 +53,7 @@ def half() -> Ball:
 
 def whole(u: Ball) -> int:
     """Return an order as an integer; ArgumentError if it is none."""
-    number = u.unique_fmpz()
-    if number is None:
+    if (number := u.unique_fmpz()) is None:
         raise ArgumentError(f"an enclosure of a function of order {u}", why="orders are whole numbers")
     return int(number)
 
@@ -201,9 +199,15 @@ def xlogy(u: Ball, v: Ball) -> Ball:
     return u if u.is_zero() else u * v.log()
 
 
-def of_one_name(*heads_of_arb: Head) -> dict[Head, Callable[..., Any]]:
-    """Return the rows of heads that Arb has under the same name."""
-    return {head: methodcaller(head.__name__) for head in heads_of_arb}
+def methods(*same: Head, **others: Head) -> dict[Head, Callable[..., Any]]:
+    """Return rows of heads that are Arb's methods of the last operand, by the head's name or by a keyword."""
+    names = [(head.__name__, head) for head in same] + list(others.items())
+    return {head: partial(_method, name) for name, head in names}
+
+
+def _method(name: str, *operands: Ball) -> Ball:
+    *others, u = operands
+    return getattr(u, name)(*others)
 
 
 ARITHMETIC: dict[Head, Callable[..., Any]] = {
@@ -212,7 +216,6 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
     sp.Pow: power,
     heads.Alias: lambda value, *others: value,
     sp.Abs: abs,
-    sp.sign: lambda u: u.sgn(),
     sp.Max: lambda *values: reduce(lambda u, v: u.max(v), values),
     sp.Min: lambda *values: reduce(lambda u, v: u.min(v), values),
     sp.floor: monotone(lambda u: u.floor()),
@@ -224,7 +227,7 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
     heads.copysign: lambda u, v: with_sign(v, abs(u)),
     sp.Mod: remainder(monotone(lambda u: u.floor())),
     sp.Heaviside: heaviside,
-    cfunctions.Sqrt: lambda u: u.sqrt(),
+    **methods(sqrt=cfunctions.Sqrt, sgn=sp.sign),
     cfunctions.fma: lambda a, b, c: a * b + c,
     heads.cbrt: monotone(_cbrt),
     heads.hypot: root_of_squares,
@@ -235,9 +238,9 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
 }
 
 ELEMENTARY: dict[Head, Callable[..., Any]] = {
-    **of_one_name(sp.exp, heads.expm1, sp.log, heads.log1p, sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinc),
-    **of_one_name(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch),
-    **of_one_name(sp.asin, sp.acos, sp.atan, sp.asinh, sp.acosh, sp.atanh),
+    **methods(sp.exp, heads.expm1, sp.log, heads.log1p, sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinc),
+    **methods(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch),
+    **methods(sp.asin, sp.acos, sp.atan, sp.asinh, sp.acosh, sp.atanh),
     heads.exp2: lambda u: ball(2) ** u,
     heads.log2: lambda u: u.log_base(2),
     heads.log10: lambda u: u.log_base(10),

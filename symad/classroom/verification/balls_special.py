@@ -18,7 +18,7 @@ from symad.classroom.verification.balls_functions import (
     flint,
     half,
     less,
-    of_one_name,
+    methods,
     pi,
     power,
     root_of_squares,
@@ -204,7 +204,7 @@ def _amplitude(u: Ball, m: Ball) -> Ball:
 
 
 ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    **of_one_name(sp.erf, sp.erfc, sp.erfi, sp.erfinv, sp.erfcinv),
+    **methods(sp.erf, sp.erfc, sp.erfi, sp.erfinv, sp.erfcinv, fresnel_s=sp.fresnels, fresnel_c=sp.fresnelc),
     s.erfcx: lambda u: (u * u).exp() * u.erfc(),
     s.dawsn: lambda u: pi().sqrt() / 2 * (-u * u).exp() * u.erfi(),
     s.erfc_ratio: _erfc_ratio,
@@ -214,13 +214,10 @@ ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.normal_hazard: lambda u: (-u * u / 2).exp() / (2 * pi()).sqrt() / _normal(u),
     s.owens_t: _owens_t,
     s.stdtr: _student,
-    sp.fresnels: lambda u: u.fresnel_s(),
-    sp.fresnelc: lambda u: u.fresnel_c(),
 }
 
 GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    **of_one_name(sp.gamma, sp.digamma, s.rgamma),
-    sp.loggamma: lambda u: u.lgamma(),
+    **methods(sp.gamma, sp.digamma, s.rgamma, lgamma=sp.loggamma, gamma_lower=sp.lowergamma, gamma_upper=sp.uppergamma),
     sp.polygamma: _real(lambda n, u: u.polygamma(n)),
     sp.beta: lambda a, b: a.gamma() * b.gamma() * (a + b).rgamma(),
     sp.factorial: lambda u: (u + 1).gamma(),
@@ -232,8 +229,6 @@ GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     sp.RisingFactorial: lambda u, n: u.rising(n),
     s.gammainc: _inside(_gamma_domain, lambda a, u: u.gamma_lower(a, regularized=1)),
     s.gammaincc: _inside(_gamma_domain, lambda a, u: u.gamma_upper(a, regularized=1)),
-    sp.lowergamma: lambda a, u: u.gamma_lower(a),
-    sp.uppergamma: lambda a, u: u.gamma_upper(a),
     s.gamma_kernel: lambda a, c, u: power(u, a) * (-u - c).exp(),
     s.betainc: _incomplete_beta,
     s.betaincc: lambda a, b, u: _incomplete_beta(b, a, 1 - u),
@@ -242,10 +237,8 @@ GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
 }
 
 BESSEL_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    sp.besselj: lambda v, u: u.bessel_j(v),
-    sp.bessely: lambda v, u: u.bessel_y(v),
-    sp.besseli: lambda v, u: u.bessel_i(v),
-    sp.besselk: lambda v, u: u.bessel_k(v),
+    **methods(bessel_j=sp.besselj, bessel_y=sp.bessely, bessel_i=sp.besseli, bessel_k=sp.besselk),
+    **methods(airy_ai=sp.airyai, airy_bi=sp.airybi),
     s.ive: lambda v, u: u.bessel_i(v) * (-abs(u)).exp(),
     s.kve: lambda v, u: u.bessel_k(v) * u.exp(),
     sp.jn: _spherical_at_zero(lambda v, size: size.bessel_j(v)),
@@ -254,9 +247,7 @@ BESSEL_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.spherical_yn: _spherical_second,
     s.spherical_in: _spherical_at_zero(lambda v, size: size.bessel_i(v)),
     s.spherical_kn: _spherical_decaying,
-    sp.airyai: lambda u: u.airy_ai(),
     sp.airyaiprime: lambda u: u.airy_ai(derivative=1),
-    sp.airybi: lambda u: u.airy_bi(),
     sp.airybiprime: lambda u: u.airy_bi(derivative=1),
 }
 
@@ -282,22 +273,15 @@ ENTROPIES_AND_POWERS: dict[Head, Callable[..., Any]] = {
 }
 
 POLYNOMIALS: dict[Head, Callable[..., Any]] = {
-    sp.legendre: lambda n, u: u.legendre_p(n),
-    sp.chebyshevt: lambda n, u: u.chebyshev_t(n),
-    sp.chebyshevu: lambda n, u: u.chebyshev_u(n),
-    sp.hermite: lambda n, u: u.hermite_h(n),
+    **methods(legendre_p=sp.legendre, chebyshev_t=sp.chebyshevt, chebyshev_u=sp.chebyshevu, hermite_h=sp.hermite),
+    **methods(laguerre_l=sp.laguerre, gegenbauer_c=sp.gegenbauer, jacobi_p=sp.jacobi),
+    **methods(laguerre_l=sp.assoc_laguerre),
     s.hermitenorm: lambda n, u: power(ball(2), -n / 2) * (u / ball(2).sqrt()).hermite_h(n),
-    sp.laguerre: lambda n, u: u.laguerre_l(n),
-    sp.assoc_laguerre: lambda n, a, u: u.laguerre_l(n, a),
-    sp.gegenbauer: lambda n, a, u: u.gegenbauer_c(n, a),
-    sp.jacobi: lambda n, a, b, u: u.jacobi_p(n, a, b),
 }
 
 HYPERGEOMETRIC_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    s.hyp0f1: lambda b, u: u.hypgeom_0f1(b),
-    s.hyp1f1: lambda a, b, u: u.hypgeom_1f1(a, b),
-    s.hyp2f1: lambda a, b, c, u: u.hypgeom_2f1(a, b, c),
-    s.hyperu: lambda a, b, u: u.hypgeom_u(a, b),
+    **methods(hypgeom_0f1=s.hyp0f1, hypgeom_1f1=s.hyp1f1, hypgeom_2f1=s.hyp2f1, hypgeom_u=s.hyperu),
+    **methods(sp.expint, ei=sp.Ei, si=sp.Si, shi=sp.Shi),
     sp.elliptic_k: _inside(lambda m: m <= 1, _real(lambda m: m.elliptic_k())),
     sp.elliptic_f: _real(lambda phi, m: flint().acb.elliptic_f(phi, m)),
     sp.elliptic_e: _elliptic_e,
@@ -310,11 +294,7 @@ HYPERGEOMETRIC_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     sp.LambertW: lambda u, *branch: u.lambertw(*map(whole, branch)),
     s.wrightomega: lambda u: u.exp().lambertw(),
     s.spence: _inside(lambda u: u >= 0, _real(lambda u: (1 - u).polylog(2))),
-    sp.Ei: lambda u: u.ei(),
-    sp.expint: lambda n, u: u.expint(n),
-    sp.Si: lambda u: u.si(),
     sp.Ci: lambda u: abs(u).ci(),  # of -u: the real part
-    sp.Shi: lambda u: u.shi(),
     sp.Chi: lambda u: abs(u).chi(),
 }
 

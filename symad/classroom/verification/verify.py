@@ -196,13 +196,11 @@ def _at_point(kernel: Kernel, args: tuple[Any, ...], exact: Exact, single: bool,
     few = len(numbers) * kernel.stats.operations_after <= FEW
     conditions = condition(exact, numbers, single) if few else None
     names = entry_names(kernel)
-    rows = tuple(
-        EntryError(
-            names[k], k, error, args, values[k], known[k].middle, known[k].radius, conditions[k] if conditions else None
-        )
-        for k, error in ranked
-    )
-    return replace(verification, rows=rows, rigorous=rigorous)
+    rows = []
+    for k, error in ranked:
+        cause = conditions[k] if conditions else None
+        rows.append(EntryError(names[k], k, error, args, values[k], known[k].middle, known[k].radius, cause))
+    return replace(verification, rows=tuple(rows), rigorous=rigorous)
 
 
 def exact_values(traced: Trace, args: Sequence[Any], digits: int = 50) -> list[Any]:
@@ -233,14 +231,11 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
     ranked = sorted(counted.items(), key=lambda pair: -pair[1])
     worst = ranked[0][0] if ranked else 0
     value, number = (values[worst], float(near[worst])) if values else (0.0, 0.0)
-    gaps = [_gap(values[k], known[k].middle) for k in np.flatnonzero(finite).tolist()]
+    pairs = ((values[k], known[k].middle) for k in np.flatnonzero(finite).tolist())
+    gaps = [abs(float(mpmath.mpf(value) - exact)) if math.isfinite(value) else math.inf for value, exact in pairs]
     undecided, undefined = sum(error is None for error in errors), int(nowhere.sum())
     verification = Verification(
         len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided or undefined else 0.0),
         worst, value, number, max(gaps, default=0.0) / (largest or 1.0), undecided=undecided, undefined=undefined,
     )  # fmt: skip
     return verification, ranked[:ROWS]
-
-
-def _gap(value: float, exact: Any) -> float:
-    return abs(float(mpmath.mpf(value) - exact)) if math.isfinite(value) else math.inf

@@ -70,7 +70,8 @@ def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: C
         plain = tuple(Instruction(line) for line in kernel.assembly.split("\n"))
         return CodeListing(tuple(text), ("",) * len(text), plain, straight=False, told=statement)
     lines = body_of(kernel.llvm)[:MOST_LINES]
-    machine = Machine(_inputs(kernel, points))
+    columns = iter(np.array(points, dtype=float).T)  # of each argument's elements
+    machine = Machine([list(islice(columns, math.prod(argument.shape))) for argument in kernel.program.inputs])
     marks = []
     for line in lines:
         lanes = [lane for lane in machine.line(line) if lane is not None and np.ndim(lane)]
@@ -84,9 +85,3 @@ def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: C
         f"The numbers on the left are lines of the IR; an instruction has that of the line it was selected for."
     )
     return CodeListing(tuple(lines), tuple(marks), tuple(located), straight=True, told=statement)
-
-
-def _inputs(kernel: Kernel, points: Sequence[Sequence[float]]) -> list[list[Numbers]]:
-    """Return the numbers of each argument's elements at all points."""
-    columns = iter(np.array(points, dtype=float).T)
-    return [list(islice(columns, math.prod(argument.shape))) for argument in kernel.program.inputs]

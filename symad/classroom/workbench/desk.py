@@ -40,8 +40,7 @@ class Desk:
         """Return the last message about a request: an answer, a file or an error. Send progress before."""
         try:
             with time_limit(self.seconds, f"the pane {str(request['pane'])[:40]}"):
-                number = lesson_number(request["pane"])
-                if number is not None:
+                if (number := lesson_number(request["pane"])) is not None:
                     return self._lesson(number, request, send)
                 question = question_of(request["question"])
                 study = self._study(question)
@@ -95,7 +94,6 @@ def work(connection: Connection, file: str, allow_code: bool, seconds: float) ->
 
 
 def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
+    if (parent := parent_process()) is not None:
         parent.join()
         os._exit(0)

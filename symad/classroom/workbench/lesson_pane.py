@@ -61,8 +61,7 @@ def beside(step: LessonStep) -> tuple[Question | None, list[str]]:
     if not parts:
         return None, []
     open_panes = [name.strip() for name in parts.pop("panes", ", ".join(PANES)).split(",")]
-    unknown = [name for name in open_panes if name not in PANES]
-    if unknown:
+    if unknown := [name for name in open_panes if name not in PANES]:
         raise ArgumentError(f"the pane {unknown[0]!r} beside a lesson", do=f"the panes are {', '.join(PANES)}")
     order = {"order": int(parts.pop("order"))} if "order" in parts else {}
     return question_of({**parts, **order}), open_panes

@@ -180,8 +180,7 @@ def _names(links: Links, shown: Expansion) -> dict[str, Numbers]:
             known[str(symbol)] = np.ones(len(links.points))
     for step in (step for level in shown.lines(80) for step in level):
         for name, formula in ((step.name, step.line), (step.part_name, step.part)):
-            numbers = links.numbers_of(formula, known)
-            if numbers is not None:
+            if (numbers := links.numbers_of(formula, known)) is not None:
                 known[str(name)] = numbers
     return known
 
@@ -200,14 +199,11 @@ def _graph(study: Study, question: Question, progress: Progress) -> Made:
     }
     levels = {node: " ".join(dict.fromkeys(f"L{level}" for _, level in marks[node] if level)) for node in nodes}
     known = {node for node in nodes if book.knows(node)}
-    source = DrawnGraph(
-        book.graph,
-        explanation.outputs,
-        tuple("result" if len(explanation.outputs) == 1 else f"[{k}]" for k in range(len(explanation.outputs))),
-        marks,
-        {node: book.name(node) for node in known if book.is_line(node) or node in book.inputs},
-        {node: f"{links.of_node(node)} {levels[node]}".strip() for node in known},
-    )
+    outputs = explanation.outputs
+    results = ("result",) if len(outputs) == 1 else tuple(f"[{k}]" for k in range(len(outputs)))
+    names = {node: book.name(node) for node in known if book.is_line(node) or node in book.inputs}
+    marks_of_nodes = {node: f"{links.of_node(node)} {levels[node]}".strip() for node in known}
+    source = DrawnGraph(book.graph, outputs, results, marks, names, marks_of_nodes)
     shown = drawing_of(source, "both" if question.sharing == "both" else "after")
     return Made(shown, shown.document())
 
@@ -248,8 +244,7 @@ def _errors(study: Study, question: Question, progress: Progress) -> Made:
     progress("compiling")
     variable = str(subject.symbols[index])
     shown = error_range(study.kernel, subject.at, subject.flat, index, ends, variable, progress)  # type: ignore[arg-type]
-    worst = shown.worst
-    if worst is not None:
+    if (worst := shown.worst) is not None:
         shown = _with_losses(study, shown, [*subject.flat[:index], shown.xs[worst], *subject.flat[index + 1 :]])
     return Made(shown, shown.document(), {"range": list(ends), "variable": variable})
 

@@ -113,8 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.workshop
 
     def do_GET(self) -> None:
-        parts = self._allowed()
-        if parts is None:
+        if (parts := self._allowed()) is None:
             return
         path, query = parts
         if path in PAGE:
@@ -127,11 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
     def do_POST(self) -> None:
-        parts = self._allowed()
-        if parts is None:
+        if (parts := self._allowed()) is None:
             return
-        question = self._question()
-        if question is None:
+        if (question := self._question()) is None:
             return
         path = parts[0]
         if not path.startswith("pane/"):
@@ -177,8 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         return question
 
     def _export(self, name: str, query: str) -> None:
-        question = self._parsed(parse_qs(query).get("question", [""])[0])
-        if question is None:
+        if (question := self._parsed(parse_qs(query).get("question", [""])[0])) is None:
             return
         pane, dot, suffix = name.rpartition(".")
         messages = [GONE]

@@ -15,7 +15,6 @@ from symad.classroom.workbench.links import Links
 from symad.classroom.workbench.questions import TRANSFORMS, Function, Question, Subject, subject_of
 from symad.classroom.workbench.titles import TITLES
 from symad.compiling.native import compile
-from symad.derivatives.node_roles import History
 
 MOST_LEVELS = 4  # of an expansion on the page
 
@@ -65,10 +64,6 @@ class Study:
     def kernel(self) -> Kernel:
         """The derivative compiled by LLVM, whose IR is displayed."""
         return compile(self.transformed, self.subject.numbers, tier="llvm")
-
-    @property
-    def history(self) -> History:
-        return self.explanation.book.history
 
     def directions(self) -> list[Any]:
         """Return a direction for each level of the expansion: v, w, ... for each number of the argument."""
