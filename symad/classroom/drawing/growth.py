@@ -96,11 +96,9 @@ def growth(f: Any, x: Any, orders: int = 8) -> Growth:
     problem = given(f, x)
     if np.ndim(problem.argument) != 0 or len(problem.symbols) != 1:
         raise ArgumentError(
-            f"an x of {len(problem.symbols)} numbers for growth",
-            where=user_place(),
-            why="orders are counted along one line",
-            do="give a function of one number, such as t -> f(x + t v)",
-        )
+            f"an x of {len(problem.symbols)} numbers for growth", where=user_place(),
+            why="orders are counted along one line", do="give a function of one number, such as t -> f(x + t v)",
+        )  # fmt: skip
     counts: Counts = {way: [] for way in (_SYMPY_TREE, _SYMPY_CSE, _TREE, _GRAPH, _TAYLOR)}
     stopped: dict[str, str] = {}
     _symbolic(problem, orders, counts, stopped)

@@ -40,8 +40,7 @@ class PageValues(IndependentValues):
             return HyperDual({0: mp.mpf(0), 1 << (int(expression.name.rpartition("_")[2]) - 1): mp.mpf(1)})
         if isinstance(expression, Nested):
             pairs = zip(expression.args[::2], expression.args[1::2], strict=True)
-            terms = [(self.of(part), self.of(factor)) for part, factor in pairs]
-            return reduce(_added, [_scaled(part, factor) for part, factor in terms], None) or constant(0)
+            return reduce(_added, [_scaled(self.of(a), self.of(b)) for a, b in pairs], None) or constant(0)
         if isinstance(expression, Listed):
             return [self.of(part) for part in expression.args]
         if isinstance(expression, Formal):

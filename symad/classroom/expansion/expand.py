@@ -105,11 +105,9 @@ class Expansion(Parts, Shown):
         """
         if not self.is_straight:
             raise ArgumentError(
-                "a Taylor polynomial of an expansion along different directions",
-                where=user_place(),
-                why="its powers of t come from one direction that all levels share",
-                do="call expand(f, x, v, order=3)",
-            )
+                "a Taylor polynomial of an expansion along different directions", where=user_place(),
+                why="its powers of t come from one direction that all levels share", do="call expand(f, x, v, order=3)",
+            )  # fmt: skip
         orders = [self.flat[tuple(range(1, k + 1))] for k in range(self.levels + 1)]
         return tuple(self._filled([value / math.factorial(k) for value in row]) for k, row in enumerate(orders))
 
@@ -211,19 +209,15 @@ def _expanded(problem: Given, directions: dict[Levels, list[Any]], detail: Detai
 def _check_outside() -> None:
     if innermost_scope() is not None:
         raise TraceError(
-            "expand inside a function that is being traced",
-            where=user_place(),
+            "expand inside a function that is being traced", where=user_place(), do="call it outside, or use jvp",
             why="it shows a derivation, and gives no value that could be differentiated further",
-            do="call it outside, or use jvp",
-        )
+        )  # fmt: skip
 
 
 def _check_symbols(level: Level) -> None:
     for atom in level.scope.graph.atoms.values():
         if isinstance(atom, Epsilon) or (isinstance(atom, sp.Symbol) and _OWN_NAMES.fullmatch(atom.name)):
             raise ArgumentError(
-                f"the symbol {atom} in the function or a direction",
-                where=user_place(),
+                f"the symbol {atom} in the function or a direction", where=user_place(), do="rename it",
                 why="expand names its own levels so, and the two could not be told apart",
-                do="rename it",
-            )
+            )  # fmt: skip

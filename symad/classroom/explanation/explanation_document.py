@@ -23,13 +23,9 @@ FEW = 6  # of symbols in a narrow column
 STAGES_SHOWN = 24
 _STRONGEST: tuple[Style, ...] = ("parameter", "cotangent", "tangent", "residual", "primal")
 _WAYS = {
-    "fwd": "forward elimination",
-    "rev": "reverse elimination",
-    "cross-country": "cross-country elimination",
-    "edge": "edge pushing",
-    "dyadic": "sum of dyads",
-    "taylor": "Taylor coefficients",
-}
+    "fwd": "forward elimination", "rev": "reverse elimination", "cross-country": "cross-country elimination",
+    "edge": "edge pushing", "dyadic": "sum of dyads", "taylor": "Taylor coefficients",
+}  # fmt: skip
 _LEGEND: tuple[tuple[Style, str], ...] = (
     ("primal", "primal: a value"),
     ("parameter", "parameter of a level: equal to its argument, never the same"),

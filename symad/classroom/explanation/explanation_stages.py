@@ -27,14 +27,11 @@ from symad.graph.graph import SharedCopy
 
 StageKind = Literal["program", "linearized", "pushed forward", "transposed", "eliminated"]
 _ELIMINATIONS = {
-    "fwd": "Jacobian, eliminated from the inputs on",
-    "rev": "Jacobian, eliminated from the outputs on",
-    "cross-country": "Jacobian, eliminated cross-country",
-    "edge": "Hessian by edge pushing",
-    "dyadic": "Hessian as a sum of dyads",
-    "taylor": "Taylor coefficients",
+    "fwd": "Jacobian, eliminated from the inputs on", "rev": "Jacobian, eliminated from the outputs on",
+    "cross-country": "Jacobian, eliminated cross-country", "edge": "Hessian by edge pushing",
+    "dyadic": "Hessian as a sum of dyads", "taylor": "Taylor coefficients",
     "second forward": "second derivatives by one forward sweep",
-}
+}  # fmt: skip
 _SENTENCES: dict[StageKind, str] = {
     "program": "The program that the level differentiates.",
     "linearized": "One row for each operation on the way from the parameters: its tangent (a dot) is a sum of "

@@ -272,12 +272,7 @@ LOGIC: dict[Head, Callable[..., Any]] = {  # these take truth values, the others
 }
 
 COMPARISONS: dict[Head, Callable[..., Any]] = {
-    sp.Lt: less,
-    sp.Le: lambda u, v: negated(less(v, u)),
-    sp.Gt: lambda u, v: less(v, u),
-    sp.Ge: lambda u, v: negated(less(u, v)),
-    sp.Eq: equal,
-    sp.Ne: lambda u, v: negated(equal(u, v)),
-    sp.re: lambda u: u,
-    sp.conjugate: lambda u: u,
-}
+    sp.Lt: less, sp.Le: lambda u, v: negated(less(v, u)), sp.Gt: lambda u, v: less(v, u),
+    sp.Ge: lambda u, v: negated(less(u, v)), sp.Eq: equal, sp.Ne: lambda u, v: negated(equal(u, v)),
+    sp.re: lambda u: u, sp.conjugate: lambda u: u,
+}  # fmt: skip

@@ -41,7 +41,9 @@ class Desk:
         try:
             with time_limit(self.seconds, f"the pane {str(request['pane'])[:40]}"):
                 if (number := lesson_number(request["pane"])) is not None:
-                    return self._lesson(number, request, send)
+                    if "form" in request:
+                        return {"file": self._lessons.exported(number, request["form"])}
+                    return {"answer": self._lessons.told(number, send)}
                 question = question_of(request["question"])
                 study = self._study(question)
                 if "form" in request:
@@ -62,11 +64,6 @@ class Desk:
         for pane in WARMING:
             self.carried_out({"pane": pane, "question": {"text": "x*sin(x)"}}, lambda message: None)
         self._kept.clear()
-
-    def _lesson(self, number: int, request: Mapping[str, Any], send: Callable[[Message], None]) -> Message:
-        if "form" in request:
-            return {"file": self._lessons.exported(number, request["form"])}
-        return {"answer": self._lessons.told(number, send)}
 
     def _study(self, question: Question) -> Study:
         """Return the study of a question: the kept one unless its file has changed."""

@@ -281,13 +281,6 @@ def _confusion(study: Study, question: Question, progress: Progress) -> Made:
 
 
 PANES: dict[str, Callable[[Study, Question, Progress], Made]] = {
-    "formula": _formula,
-    "expansion": _expansion,
-    "stages": _stages,
-    "graph": _graph,
-    "program": _program,
-    "code": _code,
-    "errors": _errors,
-    "routes": _routes,
-    "confusion": _confusion,
-}
+    "formula": _formula, "expansion": _expansion, "stages": _stages, "graph": _graph, "program": _program,
+    "code": _code, "errors": _errors, "routes": _routes, "confusion": _confusion,
+}  # fmt: skip

@@ -33,13 +33,10 @@ LONGEST_BODY = 64_000
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
-}
+}  # fmt: skip
 TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".json": "application/json; charset=utf-8", ".svg": "image/svg+xml", ".tex": "application/x-tex; charset=utf-8",
@@ -80,15 +77,9 @@ class Workbench(ThreadingHTTPServer):
     def about(self) -> dict[str, Any]:
         """Return the settings of the page."""
         return {
-            "version": __version__,
-            "file": self.file,
-            "allow_code": self.allow_code,
-            "panes": list(PANES),
-            "highest_order": HIGHEST_ORDER,
-            "longest": LONGEST_TEXT,
-            "transforms": TITLES,
-            "lessons": titles(),
-        }
+            "version": __version__, "file": self.file, "allow_code": self.allow_code, "panes": list(PANES),
+            "highest_order": HIGHEST_ORDER, "longest": LONGEST_TEXT, "transforms": TITLES, "lessons": titles(),
+        }  # fmt: skip
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that leave. Print any other error as one line, without a traceback."""
