@@ -193,5 +193,5 @@ def _pictures(f: Any, x: Any, problem: ComparisonProblem) -> Document:
 def _growth(problem: ComparisonProblem) -> Growth:
     """Return the growth of operations with the order, for a function of an array along the diagonal."""
     ones = problem.shaped(np.ones(problem.inputs))
-    line = (problem.function, problem.x) if problem.scalar else (lambda t: problem.function(t * ones), 0.0)
-    return replace(growth(*line, max(problem.order, 4)), name=problem.name)
+    f, x = (problem.function, problem.x) if problem.scalar else (lambda t: problem.function(t * ones), 0.0)
+    return replace(growth(f, x, max(problem.order, 4)), name=problem.name)

@@ -96,7 +96,7 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
     except NotInstalledError as error:
         return Row(name, route.family, "not installed", str(error)), None
     except Exception as error:  # another library may raise anything
-        return Row(name, route.family, "failed", _told(error)), None
+        return Row(name, route.family, "failed", _error_line(error)), None
     row = Row(
         name, route.family, judged.verdict, judged.reason, values, operations=built.operations, sizes=built.sizes,
         build_seconds=taken if measures.times else None, call_seconds=called,
@@ -104,7 +104,7 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
     return _measured(row, measures.reference, route.expected(problem.order)), judged.exact
 
 
-def _told(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """Return an error in one line, without place and advice."""
     if isinstance(error, WorkbenchError):
         return f"{error.what}: {error.why}" if error.why else error.what

@@ -115,7 +115,7 @@ class GraphReading:
         self.seen_as: dict[int, int] = {}  # of an alias without a box: the node whose box it shares
         self.marks: dict[int, tuple[Mark, ...]] = {}
         for node in self.order:
-            self._look_at(node, counted)
+            self._add_node(node, counted)
         boxed = (node for node in self.order if node not in self.seen_as)
         self.nodes: list[int] = [node for node in boxed if node in self.results or not is_constant(graph, node)]
         self.operands: dict[int, tuple[int, ...]] = {
@@ -126,7 +126,7 @@ class GraphReading:
         self.names: dict[int, str] = {**names_of(graph, self.order, self.seen_as), **source.names}
         self._constants: dict[int, tuple[sp.Basic | None, ...]] = {}
 
-    def _look_at(self, node: int, counted: Counter[int]) -> None:
+    def _add_node(self, node: int, counted: Counter[int]) -> None:
         graph, marks = self.source.graph, self.source.marks.get(node, ())
         if graph.heads[node] is Alias:
             below = self.seen_as.get(operand := operands_of(graph, node)[0], operand)

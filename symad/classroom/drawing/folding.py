@@ -68,7 +68,7 @@ class _Fold:
         self._own: dict[bool, dict[int, int]] = {}
         self.absorbed: dict[int, int] = {}  # number of inner nodes flattened into a node
         for node in self.kept:
-            self.terms[node], self.absorbed[node] = _opened(reading, node, inner)
+            self.terms[node], self.absorbed[node] = _flattened(reading, node, inner)
 
     def classes(self, way: _Way, limit: int) -> dict[int, int] | None:
         """Return the class number of each node, in order of appearance; None if there are more than `limit`."""
@@ -91,7 +91,7 @@ class _Fold:
     def own(self, *, constants: bool) -> dict[int, int]:
         """Return classes by head, marks and, if asked, constants, without regard to operands."""
         if constants not in self._own:
-            self._own[constants] = self._numbered([_own(self.reading, node, constants) for node in self.kept])
+            self._own[constants] = self._numbered([_key(self.reading, node, constants) for node in self.kept])
         return self._own[constants]
 
     def diagram(self, classes: Mapping[int, int]) -> Diagram:
@@ -131,7 +131,8 @@ class _Fold:
         )
         if len(nodes) > 1:
             names = [str(reading.source.graph.atoms[node]) for node in nodes] if first.kind == "input" else []
-            box = replace(box, name="", formula=", ".join(_some(names)) if names else f"for instance {first.formula}")
+            formula = ", ".join(_first_names(names)) if names else f"for instance {first.formula}"
+            box = replace(box, name="", formula=formula)
         if loops:
             formula = f"{box.formula}\n↻ {loops} times on another one of this form"
             box = replace(box, label=f"{box.label} ↻", formula=formula)
@@ -172,7 +173,7 @@ def _inner_terms(reading: GraphReading) -> set[int]:
     return inner
 
 
-def _opened(reading: GraphReading, node: int, inner: set[int]) -> tuple[tuple[int, ...], int]:
+def _flattened(reading: GraphReading, node: int, inner: set[int]) -> tuple[tuple[int, ...], int]:
     """Return the operands of a node with inner sums and products flattened, and the number of flattened nodes."""
     terms: list[int] = []
     count, stack = 0, list(reading.operands[node][::-1])
@@ -186,7 +187,7 @@ def _opened(reading: GraphReading, node: int, inner: set[int]) -> tuple[tuple[in
     return tuple(terms), count
 
 
-def _own(reading: GraphReading, node: int, exact: bool) -> Hashable:
+def _key(reading: GraphReading, node: int, exact: bool) -> Hashable:
     """Return the head, the constants and the marks of a node; for an input its argument."""
     graph, marks = reading.source.graph, reading.marks[node]
     if is_constant(graph, node):
@@ -207,5 +208,5 @@ def _stem(name: str) -> str:
     return stem if stem and all(index.isdecimal() for index in indices) else name
 
 
-def _some(names: Sequence[str]) -> Sequence[str]:
+def _first_names(names: Sequence[str]) -> Sequence[str]:
     return names if len(names) <= 6 else [*names[:4], "…", names[-1]]

@@ -122,7 +122,7 @@ class _Level:
             box = self._step(step)
             earlier = {
                 buffer for buffer in reads[time]
-                if first.get(buffer, -1) < time and not (repeated and _apart(step, steps[:time], buffer))
+                if first.get(buffer, -1) < time and not (repeated and _reads_earlier_round(step, steps[:time], buffer))
             }  # fmt: skip
             self.edges |= dict.fromkeys(Edge(self.box_of[buffer], box) for buffer in sorted(earlier))
             late += [(box, buffer) for buffer in sorted(reads[time] - earlier)]
@@ -167,7 +167,7 @@ def _written(step: Step) -> Numbers:
     return frozenset(use.buffer for region, _ in regions_of([step]) for use in region.results)
 
 
-def _apart(step: Step, before: Sequence[Step], buffer: int) -> bool:
+def _reads_earlier_round(step: Step, before: Sequence[Step], buffer: int) -> bool:
     """Whether a step reads only places of a buffer that earlier steps of the same round have not written."""
     writers = [other for other in before if buffer in _written(other)]
     if not writers or not all(isinstance(other, Region) for other in (step, *writers)):

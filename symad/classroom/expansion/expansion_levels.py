@@ -158,7 +158,7 @@ def levelled(
     `directions[(1, 2)]` has the coefficient of eps_1 eps_2 of each parameter.
     """
     build = level.build
-    seeds = {levels: _held(level, nodes, levels, directions) for levels, nodes in directions.items()}
+    seeds = {levels: _as_parameters(level, nodes, levels, directions) for levels, nodes in directions.items()}
     coefficients: dict[Levels, list[int | None]] = {(): list(outputs)}
     stages = []
     for k in range(1, count + 1):
@@ -175,7 +175,7 @@ def levelled(
     return Levelled({tuple(sorted(levels)): nodes for levels, nodes in coefficients.items()}, tuple(stages))
 
 
-def _held(
+def _as_parameters(
     level: Level, nodes: Sequence[int | None], levels: Levels, directions: Mapping[Levels, Sequence[int | None]]
 ) -> list[int | None]:
     """Return a direction's nodes, as new parameters if a later level moves them."""

@@ -45,7 +45,7 @@ def document_of(parts: Parts) -> Document:
     page = _Page(parts)
     blocks = [*page.question()]
     if parts.detail != "result":
-        blocks += page.game()
+        blocks += page.explanation()
         blocks += [block for k in range(1, parts.levels + 1) for block in page.level(k)]
     blocks += page.result()
     if parts.is_straight and parts.levels > 1:
@@ -134,7 +134,7 @@ class _Page:
             if levels in self.moving and self.directions[levels].is_Symbol:
                 yield from _listed(self.directions[levels], direction)
 
-    def game(self) -> Iterator[Block]:
+    def explanation(self) -> Iterator[Block]:
         """Yield the explanation, given once, why a level has exactly two parts."""
         eps, (a, b, c, d) = Epsilon.of_level(1), sp.symbols("a b c d")
         square = sp.Pow(eps, 2, evaluate=False)

@@ -71,10 +71,10 @@ def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int,
         return NamedRule("product rule" if all(operand in active for operand in operands) else "constant factor")
     if head in _CHOICES:
         return NamedRule(_CHOICES[head])
-    return _asked(graph, node, active, names)
+    return _table_rule(graph, node, active, names)
 
 
-def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
+def _table_rule(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
     """Return the rule of a head with its partial derivatives in the names of its operands."""
     head, operands = derivative_form(Builder(graph), node)
     build = Builder(Graph())
@@ -96,11 +96,11 @@ def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, 
     elif head is sp.Pow and operands[1] == Builder(graph).minus_one:
         name = "reciprocal rule"
     written = (sp.S.One if coefficient is None else values.of([coefficient])[0] for coefficient, _, _ in partials)
-    called = (_called(head, build.graph, line, source) for _, source, _ in partials)
+    called = (_notation(head, build.graph, line, source) for _, source, _ in partials)
     return NamedRule(name, tuple(zip(called, written, strict=True)))
 
 
-def _called(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
+def _notation(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
     """Return the notation of a partial derivative: sin'(u), or d/du u**3."""
     letter, count = graph.atoms[source], len(graph.operands[line])
     if issubclass(head, Formal):

@@ -101,19 +101,19 @@ class Stages:
 
     def __init__(self, book: Book, sharing: SharedCopy, history: History, outputs: Sequence[int]) -> None:
         self.book, self.sharing = book, sharing
-        self.levels: list[Opened] = _shown(history, sharing, outputs)
+        self.levels: list[Opened] = _contributing(history, sharing, outputs)
         self.listed: set[int] = set(book.inputs)
         self._counted: set[int] = set()
-        self.made: list[Stage] = [stage for level in self.levels for stage in self._of_level(level)]
+        self.stages: list[Stage] = [stage for level in self.levels for stage in self._of_level(level)]
         rest = self._stage("program", "around the levels", None, outputs, [], outputs)
         if not self.levels or any(not line.roles for line in rest.lines):
-            self.made.append(rest)
+            self.stages.append(rest)
 
     def _of_level(self, level: Opened) -> Iterator[Stage]:
-        name = self._what(level)
+        name = self._program_name(level)
         yield self._stage("program", name, level, [*level.parameters, *level.results], [], level.results)
         for linear in level.linears:
-            ways = [way for way in level.ways if way.linear is not None and _same(way.linear, linear)]
+            ways = [way for way in level.ways if way.linear is not None and _is_same_map(way.linear, linear)]
             if [way.name for way in ways] != ["pushforward"]:  # else the stage of the pass shows the rows
                 yield self._linearized(level, linear, name)
             for way in ways:
@@ -174,17 +174,17 @@ class Stages:
         ends: Sequence[int], carries: Kind | None = None, computed: Sequence[int] | None = None,
     ) -> Stage:  # fmt: skip
         """Return a stage of the lines that `nodes` need, and of rows; `computed`: the nodes whose operations count."""
-        lines = [VariableLine(self.book, node) for node in self._new(nodes)]
+        lines = [VariableLine(self.book, node) for node in self._unlisted(nodes)]
         operations = self.sharing.operations(nodes if computed is None else computed, self._counted)
         return Stage(kind, title, level, (*lines, *rows), operations, self.book, tuple(ends), carries)
 
-    def _new(self, nodes: Iterable[int]) -> list[int]:
+    def _unlisted(self, nodes: Iterable[int]) -> list[int]:
         """Return the operations that nodes need and that were not listed before, in order of computation."""
         new = needed(self.book.graph, list(nodes), self.listed)
         self.listed.update(new)
         return [node for node in new if self.book.is_line(node)]
 
-    def _what(self, level: Opened) -> str:
+    def _program_name(self, level: Opened) -> str:
         """Return the name of the program that a level differentiates."""
         inner = [other for other in self.levels if other.around is level]
         if not inner:
@@ -193,12 +193,12 @@ class Stages:
         return f"{program} of level {inner[-1].depth}"
 
 
-def _same(linear: Linear, other: Linear) -> bool:
+def _is_same_map(linear: Linear, other: Linear) -> bool:
     """Whether a map is another one or its transpose."""
     return other.outputs == (linear.inputs if linear.transposed else linear.outputs)
 
 
-def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> list[Opened]:
+def _contributing(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> list[Opened]:
     """Return the levels that contribute to the result, in the order in which their functions returned.
 
     A solver's steps and the ways that `mode="auto"` rejected contribute nothing.
@@ -212,14 +212,14 @@ def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> lis
         inner = [level for level in history.finished if level.around in around]
         for level in inner:
             results = [way.results for way in level.ways] or [level.results]
-            if any(_used(nodes, sharing, needed) for nodes in results):
-                history.keep(level, _taken(level.ways, sharing, needed))
+            if any(_share_used(nodes, sharing, needed) for nodes in results):
+                history.keep(level, _taken_ways(level.ways, sharing, needed))
                 shown.add(level)
         around = [level for level in inner if level in shown]
     return [level for level in history.finished if level in shown]
 
 
-def _used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> float:
+def _share_used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> float:
     """Return the share of results that is needed, 1 if all are numbers."""
     places = [sharing.there[node] for node in results]
     computed = [place for place in places if sharing.plain.operands[place]]
@@ -230,7 +230,7 @@ def _used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> flo
     )
 
 
-def _taken(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
+def _taken_ways(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
     """Return the ways that were taken: of several ways to one result, the one that is needed most.
 
     Ways are visited from the last one back, because a later way needs the nodes that it differentiates.
@@ -250,13 +250,13 @@ def _taken(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[W
             sharing.operations(outputs, inside)
     if {"taylor", "pushforward"} <= {way.name for way in taken}:  # two ways to one derivative of higher order
         nested = next(way for way in taken if way.name == "pushforward")
-        left_out = "taylor" if _used(nested.results, sharing, needed) == 1.0 else "pushforward"
+        left_out = "taylor" if _share_used(nested.results, sharing, needed) == 1.0 else "pushforward"
         taken = [way for way in taken if way.name != left_out]
     return [way for way in ways if way in taken]
 
 
 def _mean_use(ways: Sequence[Way], sharing: SharedCopy, *needed: set[int]) -> float:
-    return sum(_used(way.results, sharing, *needed) for way in ways) / len(ways)
+    return sum(_share_used(way.results, sharing, *needed) for way in ways) / len(ways)
 
 
 class Explained:
@@ -281,7 +281,7 @@ class Explained:
             book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
         stages = Stages(book, self.sharing, book.history, outputs)
         self.levels: tuple[Opened, ...] = tuple(stages.levels)
-        self.stages: tuple[Stage, ...] = tuple(stages.made)
+        self.stages: tuple[Stage, ...] = tuple(stages.stages)
         self._listed = {*stages.listed, *nodes}
         book.number(self._listed)
         self.lines: tuple[VariableLine, ...] = tuple(VariableLine(book, node) for node in nodes)

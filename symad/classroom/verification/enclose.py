@@ -116,7 +116,7 @@ class _Refinement:
         self.taken_low = np.full(len(self.results), math.inf)
         self.taken_high = np.full(len(self.results), -math.inf)
         self.heap: list[tuple[float, int, _Piece]] = []
-        self.made = 0
+        self.count = 0
         self._add(low, high, 0)
 
     def refine(self) -> bool:
@@ -146,8 +146,8 @@ class _Refinement:
         with working_bits(BITS):
             sides = [hull(flint().arb(u), flint().arb(v)) for u, v in zip(low.tolist(), high.tolist(), strict=True)]
         piece = _Piece((low, high), *self._enclosed(sides), depth)
-        self.made += 1
-        heapq.heappush(self.heap, (-self._excess(piece), self.made, piece))
+        self.count += 1
+        heapq.heappush(self.heap, (-self._excess(piece), self.count, piece))
 
     def _excess(self, piece: _Piece) -> float:
         """Return how far a piece's bounds exceed known results, in widths of the known range."""

@@ -155,15 +155,15 @@ class BoxVerification(Shown):
         blocks: list[Block] = [Heading(self.title, 1), Paragraph(self.statement + ".")]
         if self.rows:
             blocks += [*error_tables(self.rows, self.entries, points=True), self._distribution()]
-        blocks += [Paragraph(note) for note in self._apart()]
-        return (*blocks, Paragraph(Marked(self._how(), "muted")))
+        blocks += [Paragraph(note) for note in self._notes()]
+        return (*blocks, Paragraph(Marked(self._method(), "muted")))
 
     def _distribution(self) -> Table:
         bounds = [*(f"up to {bound:g}" if math.isfinite(bound) else "more" for bound in self.bins), "infinite"]
         counts = [*map(str, self.bins.values()), str(self.infinite)]
         return Table(("error in ULP", *bounds), (("results", *counts),), "l" + "r" * len(counts))
 
-    def _apart(self) -> list[str]:
+    def _notes(self) -> list[str]:
         notes = []
         if self.unexplained is not None:
             worst = self.unexplained
@@ -190,7 +190,7 @@ class BoxVerification(Shown):
             notes.append(f"{self.signed_zeros} results are right but for the sign of a zero, an input or a divisor.")
         return notes
 
-    def _how(self) -> str:
+    def _method(self) -> str:
         exact = "enclosures by ball arithmetic" if self.rigorous else f"evaluation in {self.digits} digits or more"
         return f"Exact numbers: {exact}{' of ' + self.against if self.against else ''}. Seed {self.seed}."
 

@@ -30,7 +30,7 @@ class CodeListing(Shown):
     marks: tuple[str, ...]
     instructions: tuple[Instruction, ...]
     straight: bool
-    told: str
+    statement: str
 
     @property
     def title(self) -> str:
@@ -44,7 +44,7 @@ class CodeListing(Shown):
             left = Code("\n".join(self.lines[:MOST_LINES]), "llvm")
             right = Code("\n".join(instruction.text for instruction in self.instructions[:MOST_LINES]), "asm")
         both = ((Heading("LLVM IR", 3), left), (Heading("Assembly", 3), right))
-        return (Heading(self.title, 1), Paragraph(self.told), Columns(both))
+        return (Heading(self.title, 1), Paragraph(self.statement), Columns(both))
 
     def _ir(self) -> list[tuple[Cell, ...]]:
         return [
@@ -68,7 +68,7 @@ def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: C
         statement = f"This kernel has {stats.strategy}: its code is shown as it is, and its lines are not linked."
         text = kernel.llvm.split("\n")
         plain = tuple(Instruction(line) for line in kernel.assembly.split("\n"))
-        return CodeListing(tuple(text), ("",) * len(text), plain, straight=False, told=statement)
+        return CodeListing(tuple(text), ("",) * len(text), plain, straight=False, statement=statement)
     lines = body_of(kernel.llvm)[:MOST_LINES]
     columns = iter(np.array(points, dtype=float).T)  # of each argument's elements
     machine = Machine([list(islice(columns, math.prod(argument.shape))) for argument in kernel.program.inputs])
@@ -84,4 +84,4 @@ def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: C
         f"{counted(len(lines), 'line')} of LLVM IR, {counted(len(located), 'instruction')}, {stats.code_bytes} bytes. "
         f"The numbers on the left are lines of the IR; an instruction has that of the line it was selected for."
     )
-    return CodeListing(tuple(lines), tuple(marks), tuple(located), straight=True, told=statement)
+    return CodeListing(tuple(lines), tuple(marks), tuple(located), straight=True, statement=statement)

@@ -43,7 +43,7 @@ class Desk:
                 if (number := lesson_number(request["pane"])) is not None:
                     if "form" in request:
                         return {"file": self._lessons.exported(number, request["form"])}
-                    return {"answer": self._lessons.told(number, send)}
+                    return {"answer": self._lessons.content(number, send)}
                 question = question_of(request["question"])
                 study = self._study(question)
                 if "form" in request:

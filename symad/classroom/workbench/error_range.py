@@ -80,9 +80,9 @@ class ErrorRange(Shown):
         unknown = sum(map(math.isnan, self.errors))
         apart = f" {unknown} points have no exact number." if unknown else ""
         statement = f"Largest error {_ulp(self.errors[worst])} at {self.variable} = {self.xs[worst]!r}.{apart}"
-        return (Heading(self.title, 1), chart, Paragraph(statement), *self._lost())
+        return (Heading(self.title, 1), chart, Paragraph(statement), *self._losses())
 
-    def _lost(self) -> Document:
+    def _losses(self) -> Document:
         if not self.losses:
             return (Paragraph("No operation loses digits there: the errors are those of rounding each once."),)
         names = self.names or {}

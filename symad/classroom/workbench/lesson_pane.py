@@ -34,7 +34,7 @@ class LessonPane:
     def __init__(self) -> None:
         self._run: dict[int, Lesson] = {}
 
-    def told(self, number: int, send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    def content(self, number: int, send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Send the steps of a lesson, and each again after its code has run. Return title and forms for the page."""
         steps = read_steps(number)
         send({"progress": "", "steps": [_step(step) for step in steps]})

@@ -43,7 +43,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Made:
+class PaneContent:
     """The content of a pane: the result, its document with links, and data for the page."""
 
     shown: Shown
@@ -69,7 +69,7 @@ class QuestionReading(Shown):
 
 def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
     """Return the content of a pane for the page: title, HTML, and the forms of its files."""
-    content = made(study, question, pane, progress)
+    content = content_of(study, question, pane, progress)
     forms = [".html", ".ipynb", ".tex", ".txt", *content.shown.more_forms()]
     fragment = html.bare(content.document)
     return {
@@ -82,16 +82,16 @@ def answer(study: Study, question: Question, pane: str, progress: Progress) -> d
 
 def exported(study: Study, question: Question, pane: str, suffix: str) -> bytes:
     """Return a pane as a file; ArgumentError for an unknown form."""
-    content = made(study, question, pane, lambda stage: None)
+    content = content_of(study, question, pane, lambda stage: None)
     with tempfile.TemporaryDirectory() as folder:
         return content.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
 
 
-def made(study: Study, question: Question, pane: str, progress: Progress) -> Made:
+def content_of(study: Study, question: Question, pane: str, progress: Progress) -> PaneContent:
     """Return the content of a pane; ArgumentError for an unknown pane.
 
     >>> question = Question(text="sin(x)^2 + sin(x)", transform="value")
-    >>> made(Study(question), question, "program", print).shown.before
+    >>> content_of(Study(question), question, "program", print).shown.before
     4
     """
     if pane not in PANES:
@@ -99,7 +99,7 @@ def made(study: Study, question: Question, pane: str, progress: Progress) -> Mad
     return PANES[pane](study, question, progress)
 
 
-def _formula(study: Study, question: Question, progress: Progress) -> Made:
+def _formula(study: Study, question: Question, progress: Progress) -> PaneContent:
     """The reading of the question, and the answer."""
     subject, title = study.subject, TITLES[question.transform]
     explanation, links = study.explanation, study.links
@@ -122,7 +122,7 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
     blocks.append(Paragraph(Marked(f"{statement}, {counted(len(explanation.levels), 'level')}.", "muted")))
     shown = QuestionReading(f"{title} of {subject.name}", tuple(blocks))
     more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
-    return Made(shown, links.linked(shown.document()), more)
+    return PaneContent(shown, links.linked(shown.document()), more)
 
 
 def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:
@@ -156,7 +156,7 @@ def _numbers(result: Any) -> str:
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 
-def _expansion(study: Study, question: Question, progress: Progress) -> Made:
+def _expansion(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
     if subject.expression is None:
         shown = expand(subject.function, subject.numbers, study.directions())
@@ -168,8 +168,8 @@ def _expansion(study: Study, question: Question, progress: Progress) -> Made:
         linked = study.links.linked(document, _names(study.links, shown))
     except WorkbenchError as error:  # a function without a formula still has an expansion
         note = Paragraph(Marked(f"Not linked with the other panes: {error}", "muted"))
-        return Made(shown, (*document, note), {"steps": len(document) + 1}, linked=False)
-    return Made(shown, linked, {"steps": len(document)})
+        return PaneContent(shown, (*document, note), {"steps": len(document) + 1}, linked=False)
+    return PaneContent(shown, linked, {"steps": len(document)})
 
 
 def _names(links: Links, shown: Expansion) -> dict[str, Numbers]:
@@ -185,12 +185,12 @@ def _names(links: Links, shown: Expansion) -> dict[str, Numbers]:
     return known
 
 
-def _stages(study: Study, question: Question, progress: Progress) -> Made:
+def _stages(study: Study, question: Question, progress: Progress) -> PaneContent:
     explanation = study.explanation
-    return Made(explanation, study.links.linked(explanation.document()))
+    return PaneContent(explanation, study.links.linked(explanation.document()))
 
 
-def _graph(study: Study, question: Question, progress: Progress) -> Made:
+def _graph(study: Study, question: Question, progress: Progress) -> PaneContent:
     explanation, links = study.explanation, study.links
     book = explanation.book
     nodes = range(len(book.graph))
@@ -205,14 +205,14 @@ def _graph(study: Study, question: Question, progress: Progress) -> Made:
     marks_of_nodes = {node: f"{links.of_node(node)} {levels[node]}".strip() for node in known}
     source = DrawnGraph(book.graph, outputs, results, marks, names, marks_of_nodes)
     shown = drawing_of(source, "both" if question.sharing == "both" else "after")
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-def _program(study: Study, question: Question, progress: Progress) -> Made:
+def _program(study: Study, question: Question, progress: Progress) -> PaneContent:
     explanation = study.explanation
     results = tuple(dict.fromkeys(explanation.sharing.there[node] for node in explanation.outputs))
     shown = ProgramListing(explanation.name, study.links.plain, _row_names(study), results)
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
 def _row_names(study: Study) -> dict[int, sp.Basic]:
@@ -223,15 +223,15 @@ def _row_names(study: Study) -> dict[int, sp.Basic]:
     return names
 
 
-def _code(study: Study, question: Question, progress: Progress) -> Made:
+def _code(study: Study, question: Question, progress: Progress) -> PaneContent:
     progress("compiling")
     kernel = study.kernel
     progress("reading the code")
     shown = code_listing(kernel, study.links.points, study.links.of_numbers)
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-def _errors(study: Study, question: Question, progress: Progress) -> Made:
+def _errors(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
     index = question.variable
     if not 0 <= index < len(subject.flat):
@@ -246,7 +246,7 @@ def _errors(study: Study, question: Question, progress: Progress) -> Made:
     shown = error_range(study.kernel, subject.at, subject.flat, index, ends, variable, progress)  # type: ignore[arg-type]
     if (worst := shown.worst) is not None:
         shown = _with_losses(study, shown, [*subject.flat[:index], shown.xs[worst], *subject.flat[index + 1 :]])
-    return Made(shown, shown.document(), {"range": list(ends), "variable": variable})
+    return PaneContent(shown, shown.document(), {"range": list(ends), "variable": variable})
 
 
 def _with_losses(study: Study, shown: ErrorRange, point: list[float]) -> ErrorRange:
@@ -257,7 +257,7 @@ def _with_losses(study: Study, shown: ErrorRange, point: list[float]) -> ErrorRa
     return replace(shown, losses=tuple(loss for loss in losing if loss.row in names), names=names)
 
 
-def _routes(study: Study, question: Question, progress: Progress) -> Made:
+def _routes(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
     order = {"value": 1}.get(question.transform, study.order)
     progress(f"every route to order {order}")
@@ -265,10 +265,10 @@ def _routes(study: Study, question: Question, progress: Progress) -> Made:
         shown = compare(subject.function, subject.numbers, order)
     else:
         shown = compare(subject.expression, dict(zip(subject.symbols, subject.flat, strict=True)), order)
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-def _confusion(study: Study, question: Question, progress: Progress) -> Made:
+def _confusion(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
     if subject.expression is not None:
         shown = own_exhibit(subject.expression, subject.symbols, subject.flat)
@@ -277,10 +277,10 @@ def _confusion(study: Study, question: Question, progress: Progress) -> Made:
             raise ArgumentError(f"the exhibit of a function of {len(subject.flat)} numbers", do="open one of one")
         f, at = subject.function, subject.flat[0]
         shown = exhibit(lambda d: d(lambda x: x * d(lambda y: x * f(y), x), at))
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-PANES: dict[str, Callable[[Study, Question, Progress], Made]] = {
+PANES: dict[str, Callable[[Study, Question, Progress], PaneContent]] = {
     "formula": _formula, "expansion": _expansion, "stages": _stages, "graph": _graph, "program": _program,
     "code": _code, "errors": _errors, "routes": _routes, "confusion": _confusion,
 }  # fmt: skip
