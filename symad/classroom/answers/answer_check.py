@@ -86,9 +86,9 @@ def check_expansion(
     expressions, or a dict {term: coefficient}; f, x, directions and order are those of `expand`. The epsilons are
     called eps_1, e1, ε₁..., and also as `epsilons` names them, one for each level. A step is right if it
     equals f(x + eps_1 v + ...) where the squares of the epsilons are 0, in whatever form; a step after `f'(x) =` is
-    compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula. With `each`, `mine` is
-    a list of answers, and so is what is returned: the ArgumentError of one that cannot be read stands in its place.
-    A decimal number is right if it is rounded properly and has at least so many significant `digits`; with digits=0,
+    compared with that. Texts are parsed, never evaluated: ArgumentError for a text that is no formula. With `each`,
+    `mine` is a list of answers, and the result is a list with an ArgumentError for each answer that cannot be read.
+    A decimal number is right if it is rounded properly and has at least `digits` significant digits; with digits=0,
     numbers have to be exact. `reveal` says whether a page shows the right answer: "always", "after" an answer is right,
     or "never". With `order`, a Taylor polynomial in one ε, or in x, is an answer too.
 

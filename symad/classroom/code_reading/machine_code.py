@@ -64,7 +64,7 @@ class CodeReading(Shown):
 def read_llvm(kernel: Kernel) -> CodeReading:
     """Return the LLVM IR of a kernel of straight-line code, with the formula that each line computes.
 
-    A line that is no arithmetic (a comparison, a choice) stands for itself, under the number of its register.
+    A line without arithmetic (a comparison, a choice) has its register's name as its formula.
     ArgumentError for a kernel that is more than one piece of straight-line code, LimitError for more than 400 lines.
 
     >>> import symad as sa

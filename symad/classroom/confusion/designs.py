@@ -113,7 +113,7 @@ class OneTape(Design):
     def seen(self, number: Any, opened: Sequence[Opened]) -> tuple[float, float]:
         if not isinstance(number, naive.Variable):
             return float(number), 0.0
-        adjoints = {id(number): 1.0}  # what a sweep from here would give now, beside the tape
+        adjoints = {id(number): 1.0}  # the adjoints of a sweep from here, computed apart from the tape
         for output, inputs in reversed(number.tape.operations):
             for variable, partial in inputs:
                 adjoints[id(variable)] = adjoints.get(id(variable), 0.0) + adjoints.get(id(output), 0.0) * partial

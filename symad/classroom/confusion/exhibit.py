@@ -139,10 +139,9 @@ class Exhibit(Shown):
 def exhibit(program: str | Program) -> Exhibit:
     """Run a nested program with no tag, a shared tag, no alias, one tape, and right; show where each breaks.
 
-    The program is the name of a famous one (a key of FAMOUS), or a function of the derivative operator, where
-    `d(f, a)` is f'(a). The right value is found by forward and by reverse mode at each level. ArgumentError for an
-    unknown name, for what is no program, and where there is no right value; LimitError for more than 200 operations
-    or 5 levels.
+    The program is the name of a famous one (a key of FAMOUS), or a function of the derivative operator: `d(f, a)` is
+    f'(a). Forward and reverse mode at each level give the right value. ArgumentError for an unknown name, for an object
+    that is no program, and for a program without a right value; LimitError for more than 200 operations or 5 levels.
 
     >>> shown = exhibit(lambda d: d(lambda x: x * d(lambda y: x + y, 1.0), 1.0))
     >>> shown.right.result, [wrong.result for wrong in shown.wrong], shown.tape.result

@@ -240,12 +240,12 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
 
     f is a function (or a transform of one) with its arguments, of which only the shapes count; a trace; a SymPy
     expression, or a list or Matrix of them; a formula as text; a let form as `sympy.cse` and `Trace.let` return it; a
-    kernel or its program, of which loops are drawn as loops (`LoopDrawing`).
+    kernel or its program, whose loops are drawn as loops (`LoopDrawing`).
     Roles of nested derivatives have colours, letters and levels, as in `explain`. A value that is used several times
-    has a heavy border. `sharing="before"` draws the expression tree, in which such a value is there several times,
-    "both" the one beside the other.
-    `fold` lets operations of the same form share a box, which tells how many they are; by default where there would be
-    more than 80 boxes. ArgumentError for a picture of more than 2000 boxes.
+    has a heavy border. `sharing="before"` draws the expression tree, which repeats such values, "both" draws tree and
+    graph side by side.
+    `fold` lets operations of the same form share a box with their number; the default folds above 80 boxes.
+    ArgumentError for a picture of more than 2000 boxes.
     Its layout needs igraph (`pip install 'symad[draw]'`); the lines of `print`, and DOT, do not.
 
     >>> print(draw("sin(x)^2 + sin(x)"))

@@ -82,9 +82,9 @@ class Growth(Shown):
 def growth(f: Any, x: Any, orders: int = 8) -> Growth:
     """Return the operations of the derivatives of f at the number x, up to an order, in five ways.
 
-    f is a function and x a number, or an expression (or formula as text) and x its symbol. The ways: what `sympy.diff`
-    returns, as a tree and after `sympy.cse`; nested forward mode, as the tree that it stands for and as a graph in
-    which equal operations are one; and the Taylor coefficients up to that order, all of them in one graph.
+    f is a function and x a number, or an expression (or formula as text) and x its symbol. The ways are: the result of
+    `sympy.diff`, as a tree and after `sympy.cse`; nested forward mode, unfolded as a tree and as a graph with equal
+    operations shared; and all Taylor coefficients up to that order in one graph.
     ArgumentError for an x of several numbers, and for orders that are not from 1 to 100.
 
     >>> grown = growth(lambda x: np.exp(x * np.sin(x)), 1.0, orders=3)

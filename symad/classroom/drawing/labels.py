@@ -12,7 +12,7 @@ from symad.classroom.drawing.svg import shortened
 from symad.display.mathematics import text_of
 from symad.display.notation import LOWERED, RAISED
 
-PLACE = "□"  # stands for an operand that is drawn as a box of its own
+PLACE = "□"  # an operand with its own box
 LONGEST = 22  # letters of a label
 
 _SIGNS: dict[Head, str] = {

@@ -58,7 +58,7 @@ _RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, 
 class Witness:
     """A point at which two expressions differ, and their values there; without symbols where a function has no formula.
 
-    `at` is None where functions without a formula stand in the expressions: their values are those of polynomials.
+    `at` is None if the expressions contain undefined functions: their values are those of polynomials.
     """
 
     at: Mapping[sp.Symbol, sp.Rational] | None

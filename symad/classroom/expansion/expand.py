@@ -152,8 +152,8 @@ def expand(
     eps_1 v + eps_2 w + eps_1 eps_2 u. With `order=n`, all n levels have the one direction given, which makes the
     Taylor polynomial. Numbers give numbers, symbols give expressions. `detail` says how much `print` shows: the
     "result", the "levels", the "steps" (long lists folded), or "all". `style="book"` substitutes, multiplies out and
-    strikes the squares of epsilons, as it is done by hand: the default for what a book would do by hand; "rules" has a
-    table of all operations with the rule behind each.
+    strikes the squares of epsilons: the default for formulas that a book expands by hand. "rules" has a table of all
+    operations with the rule behind each.
 
     ArgumentError for what does not fit and for more than 10 levels; LimitError for an expression that could not be
     written out.

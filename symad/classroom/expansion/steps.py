@@ -113,7 +113,7 @@ def _notation(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
     return sp.Derivative(as_sympy(written), letter, evaluate=False)
 
 
-SHORT = 60  # nodes of a value that stands in a line
+SHORT = 60  # nodes of a value in a line
 _LETTERS = ("u", "z", "q", "s", "y", "t", "line")
 
 

@@ -59,7 +59,7 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     differentiates that, the differentiated transposed program. Each variable is marked by letter, level and colour:
     P primal, A parameter of a level (an alias: equal to its argument, never the same), R residual (what a linear map
     keeps of the computation before it), T tangent, C cotangent. Levels are numbered from the outermost. A variable that
-    is computed once may have several roles. Then: what is kept for the reverse sweeps and what is not, the operations
+    is computed once may have several roles. Then follow the values kept and not kept for reverse sweeps, the operations
     of each stage, and the tapes that other designs of nested reverse mode would need for the same program.
 
     f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.

@@ -240,7 +240,10 @@ def _taken_ways(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> l
         tried.setdefault(way.outputs, {}).setdefault(way.name, []).append(way)
     taken, inside = list[Way](), set[int]()
     for outputs, by_name in tried.items():
-        shares = {name: _mean_use(alike, sharing, needed, inside) for name, alike in by_name.items()}
+        shares = {
+            name: sum(_share_used(way.results, sharing, needed, inside) for way in alike) / len(alike)
+            for name, alike in by_name.items()
+        }
         best = max((name for name in reversed(shares) if name != "pullback"), key=shares.__getitem__, default="")
         chosen = [
             way for name, alike in by_name.items() if name in ("pullback", best) and shares[name] for way in alike
@@ -253,10 +256,6 @@ def _taken_ways(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> l
         left_out = "taylor" if _share_used(nested.results, sharing, needed) == 1.0 else "pushforward"
         taken = [way for way in taken if way.name != left_out]
     return [way for way in ways if way in taken]
-
-
-def _mean_use(ways: Sequence[Way], sharing: SharedCopy, *needed: set[int]) -> float:
-    return sum(_share_used(way.results, sharing, *needed) for way in ways) / len(ways)
 
 
 class Explained:

@@ -152,8 +152,8 @@ def symbol_of(word: str) -> sp.Symbol:
 def symbols_named(names: Iterable[str], free: Sequence[sp.Symbol]) -> list[sp.Symbol]:
     """Return the symbol of each name in any spelling; new real symbols for names that do not occur.
 
-    ArgumentError for a name that does not occur where a symbol stands in the formula that nobody named: the derivative
-    would be 0, and the name is probably misspelled.
+    ArgumentError for a name that does not occur, if the formula has a symbol without a name: the derivative would be 0,
+    and the name is probably misspelled.
 
     >>> symbols_named(["θ"], [sp.Symbol("theta")])
     [theta]

@@ -71,8 +71,8 @@ def read_formula(
     `names` declares symbols, undefined functions ("f(x)"), and what else a name stands for ({"c": 3}). Other names
     become symbols where they are no function and no constant; with `others=False` they are refused, and with
     `functions=False` functions that are not declared. Declared names say where a word is a product: with x and v
-    declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. NotationWarning tells what was taken for granted: a
-    decimal comma, a product such as `ωt` in which a letter is not declared.
+    declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. NotationWarning names the assumptions: a decimal
+    comma, or a product such as `ωt` with an undeclared letter.
 
     >>> read_formula("2x^3 + x sin(x)/2")
     2*x**3 + x*sin(x)/2

@@ -47,8 +47,8 @@ def grade_for_prairielearn(question: Question, answer: Mapping[str, Any] | str, 
 def grade_for_stack(question: Question, answer: Mapping[str, Any] | str, name: str = "ans1") -> dict[str, Any]:
     """Return the answer to STACK's grading call: isgradable, score (0 to 1), prts with feedback in HTML.
 
-    `answer` is what is posted, {"answers": {"ans1": "3*x^2"}, ...}, or the text itself; it may have %e and %pi, as
-    Maxima calls them. What cannot be read or decided is not gradable, and the feedback says why.
+    `answer` is the posted object, {"answers": {"ans1": "3*x^2"}, ...}, or the text itself; it may use Maxima's %e and
+    %pi. An unreadable or undecided answer is not gradable, and the feedback says why.
 
     >>> found = grade_for_stack(Question("e^x"), {"answers": {"ans1": "%e^x"}})
     >>> found["isgradable"], found["score"]

@@ -132,7 +132,7 @@ class Search:
             max((sample.error for sample in tally.worst.values()), default=math.nan),
             kinds["infinite"], kinds["undefined"], kinds["disputed"], kinds["undecided"], kinds["signed"],
             rigorous, seed, digits, against, None if tally.disputed is None else row(*tally.disputed),
-            max((found for found in candidates if found.is_unexplained()), key=EntryError.excess, default=None),
+            max(filter(EntryError.is_unexplained, candidates), key=EntryError.excess, default=None),
         )  # fmt: skip
 
     def _at_edge(self, entry: int, sample: Sample) -> bool:

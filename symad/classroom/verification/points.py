@@ -242,8 +242,8 @@ def _equal_components(box: Box, count: int, random: np.random.Generator) -> Poin
     equal = points[rows, first]
     nearly = floats(ordinals(equal) + random.integers(-2, 3, size=count))
     points[rows, second] = np.where(random.random(count) < 0.2, -equal, nearly)
-    every = random.random(count) < 0.2
-    points[every] = equal[every, None]
+    all_equal = random.random(count) < 0.2
+    points[all_equal] = equal[all_equal, None]
     return points
 
 

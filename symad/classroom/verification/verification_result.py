@@ -68,7 +68,7 @@ def error_tables(rows: tuple[EntryError, ...], entries: int, *, points: bool) ->
     """Return the table of the worst entries and, with `points`, a table of their points."""
     shown = rows[:ROWS]
     texts = list(dict.fromkeys(point_text(row.point) for row in shown))
-    several = points and len(texts) > 1  # a single point stands in the statement
+    several = points and len(texts) > 1  # the statement has a single point
     places = [f"P{texts.index(point_text(row.point)) + 1}" if several else "" for row in shown]
     header = ("entry", "error in ULP", "inputs' rounding", *(("at",) if several else ()), "kernel", "exact")
     caption = f"the {len(shown)} worst of {entries} entries" if len(shown) < entries else ""

@@ -126,7 +126,7 @@ TRANSFORMS: dict[str, Transform] = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A function of one argument, that argument as it is shown and in numbers; the expression of a formula.
+    """A function of one argument, that argument as displayed and in numbers, and the expression of a formula.
 
     `notes` explain the readings of ambiguous notations.
     """
