@@ -86,9 +86,9 @@ def check_expansion(
     expressions, or a dict {term: coefficient}; f, x, directions and order are those of `expand`. The epsilons are
     called eps_1, e1, ε₁..., and also as `epsilons` names them, one for each level. A step is right if it
     equals f(x + eps_1 v + ...) where the squares of the epsilons are 0, in whatever form; a step after `f'(x) =` is
-    compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula. With `each`, `mine` is
-    a list of answers, and so is what is returned: the ArgumentError of one that cannot be read stands in its place.
-    A decimal number is right if it is rounded properly and has at least so many significant `digits`; with digits=0,
+    compared with that. Texts are parsed, never evaluated: ArgumentError for a text that is no formula. With `each`,
+    `mine` is a list of answers, and the result is a list with an ArgumentError for each answer that cannot be read.
+    A decimal number is right if it is rounded properly and has at least `digits` significant digits; with digits=0,
     numbers have to be exact. `reveal` says whether a page shows the right answer: "always", "after" an answer is right,
     or "never". With `order`, a Taylor polynomial in one ε, or in x, is an answer too.
 
@@ -163,7 +163,7 @@ def check_derivative(
 
 
 def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
-    """Return every answer of a list, checked; the error of one that cannot be read."""
+    """Check every answer of a list. An answer that cannot be read becomes its error."""
     if not isinstance(answers, list | tuple):
         raise refusal(f"answers of type {type(answers).__name__}", do="give a list of answers, or leave each=True out")
     found: list[CheckedAnswer | ArgumentError] = []
@@ -176,7 +176,7 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
 
 
 def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
-    """Return an answer to a problem that was posed before, checked."""
+    """Return an answer to a known problem, checked."""
     judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
     asked = [found for found in judged if found.step.about is None or is_asked(found.expected, problem)]
     asked = asked or [found for found in judged if found.step.determines]
@@ -211,21 +211,21 @@ def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
 
 
 def _ask_about_readings(mine: Any, problem: AnswerProblem, bad: Judged) -> None:
-    """Ask back where a wrong answer may be right in another reading of a sign in it."""
+    """Raise ArgumentError if a wrong answer may be right in another reading of a sign."""
     if asked_back := next(filter(is_inverse_note, bad.step.notes), ""):
         do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function); recommended: arcsin(x)"
         raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
     for what, do, answer, other in _other_readings(mine, problem) if isinstance(mine, str) else ():
         try:
             is_right = checked_answer(answer, other).right
-        except ArgumentError:  # it cannot be read in that way
+        except ArgumentError:  # it has no such reading
             continue
         if is_right:
             raise refusal(what, do=do)
 
 
 def _other_readings(mine: str, problem: AnswerProblem) -> Iterator[tuple[str, str, str, AnswerProblem]]:
-    """Yield other readings of an answer: what is read otherwise, what to write, the answer and its problem."""
+    """Yield other readings of an answer: the ambiguous text, its spelling, the answer and its problem."""
     if problem.otherwise is not None:
         what = "the logarithm 'log', which is read as ln: with log_10 the answer is right"
         do = "write ln x or log_10 x in the question, whichever is meant; recommended: log_10 x"
@@ -236,7 +236,7 @@ def _other_readings(mine: str, problem: AnswerProblem) -> Iterator[tuple[str, st
 
 
 def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[bool]:
-    """Return which sides are f where f comes first, and others are what is asked for: (x + 1)^2 = 2x + 2."""
+    """Return, for each side, whether it restates f before the answer: (x + 1)^2 = 2x + 2."""
     if problem.expansion or problem.dependent_name or any(found.step.named for found in judged):
         return []
     formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
@@ -247,7 +247,7 @@ def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[boo
 
 
 def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
-    """Return steps, with those marked that are wrong only because an earlier one is: an error is marked once."""
+    """Return steps, marking those that are wrong only because of an earlier one, so that an error counts once."""
     result: list[Judged] = []
     for found in judged:
         before = next((other for other in reversed(result) if not other.step.restated), None)
@@ -265,7 +265,7 @@ def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
 
 
 def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
-    """Return the verdict on a step: a term after the other, until one is wrong."""
+    """Return the verdict on a step, term by term until one is wrong."""
     expected = problem.truth if step.about is None else problem.coefficients(step.about)
     written = problem.coefficients(step.expression)
     terms: dict[Levels, Agreement] = {}
@@ -276,13 +276,13 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
             terms[levels] = Agreement(True, rounded=True)
     verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
     if step.condition and False in verdicts:
-        verdicts = {None}  # it may be right where the condition holds
+        verdicts = {None}  # it may be right under its condition
     right = False if False in verdicts else None if None in verdicts else True
     return Judged(step, right, terms, written, expected)
 
 
 def _is_rounded(step: AnswerStep, problem: AnswerProblem, levels: Levels, expected: sp.Expr) -> bool:
-    """Whether a coefficient has decimal numbers that are rounded as they should be."""
+    """Whether a coefficient has properly rounded decimal numbers."""
     if step.rounded is None or not problem.digits:
         return False
     written = problem.coefficients(step.rounded.expression)[levels]
@@ -290,7 +290,7 @@ def _is_rounded(step: AnswerStep, problem: AnswerProblem, levels: Levels, expect
 
 
 def _kept_square(expression: sp.Expr, problem: AnswerProblem) -> sp.Symbol | None:
-    """Return an epsilon whose square is written in an answer."""
+    """Return an epsilon whose square is in an answer."""
     powers = expression.atoms(sp.Pow) if problem.expansion else set()
     squares = [power.base for power in powers if power.base in problem.epsilons and power.exp.is_Integer]
     return min((base for base in squares), key=str, default=None)

@@ -31,32 +31,32 @@ _COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 @dataclass(frozen=True)
 class AnswerStep:
-    """One side of an equation in a line: its text, its claim, and the claim it must equal (None: the question)."""
+    """One side of an equation: its text, its claim, and the claim that it must equal (None: the question)."""
 
     line: int
     text: str
     expression: sp.Expr
     about: sp.Expr | None = None
-    bare: bool = False  # an epsilon without a number, where there are several levels
-    named: bool = False  # f is still written as f
-    restated: bool = False  # nothing but f(...) or a derivative that is not carried out
-    derives: bool = False  # a derivative in it is not carried out
-    notes: tuple[str, ...] = ()  # what was taken for granted in reading it
-    condition: str = ""  # under which it is said to hold
+    bare: bool = False  # an epsilon without a number, although there are several levels
+    named: bool = False  # contains f by name
+    restated: bool = False  # only f(...) or an unevaluated derivative
+    derives: bool = False  # contains an unevaluated derivative
+    notes: tuple[str, ...] = ()  # the assumptions of its reading
+    condition: str = ""  # the condition written beside it
     is_left: bool = False  # the left side of an equation
-    defines: bool = False  # it only gives a name to a part of the formula
-    determines: bool = False  # what is asked for follows from it
+    defines: bool = False  # it only names a part of the formula
+    determines: bool = False  # it determines the answer
     rounded: FormulaReading | None = None  # its reading with a symbol for each decimal number
 
 
 class Reader:
-    """The lines of one answer, read one after the other."""
+    """The lines of one answer, read in order."""
 
     def __init__(self, problem: AnswerProblem) -> None:
         self.problem, self.names = problem, AnswerNames(problem)
-        self.equation = False  # whether the statement at hand is an equation for y'
-        self.up_to = 0  # the degree of the remainder O(h^n) of the statement at hand, 0 without one
-        self.about: sp.Expr | None = None  # what the equations of the line before are about
+        self.equation = False  # whether the current statement is an equation for y'
+        self.up_to = 0  # the degree of the current remainder O(h^n), 0 without one
+        self.about: sp.Expr | None = None  # the claim of the equations of the line before
 
     def steps(self, mine: Any) -> list[AnswerStep]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
@@ -70,7 +70,7 @@ class Reader:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
             found = [step for number, line in lines for step in self._line(number, line)]
         if found and all(step.defines for step in found):
-            found[-1] = replace(found[-1], about=None)  # nothing but a name and a value: the value is the answer
+            found[-1] = replace(found[-1], about=None)  # only a name and a value: the value is the answer
         if not found:
             raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
         return found
@@ -86,7 +86,7 @@ class Reader:
         return [self._step(number, text, read, self.about) for text, read in sides]
 
     def _statement(self, number: int, line: str, said: Statement) -> list[AnswerStep]:
-        """Return the steps of a statement; one that only names something, as u = x^2 does, is one step."""
+        """Return the steps of a statement. A definition such as u = x^2 is one step."""
         self.up_to = 0
         goes_on = line[said.start : said.end].startswith(("=", "≈"))
         cut = sides_of(line, said.start, said.end)
@@ -102,7 +102,7 @@ class Reader:
         return [replace(steps[0], is_left=not goes_on and len(steps) > 1), *steps[1:]] if steps else []
 
     def _set_about(self, sides: Sequence[FormulaReading]) -> None:
-        """Note what the sides of an equation have to be: the first one, where that is f or a derivative, or moves."""
+        """Note the claim that the sides must equal: the first side if it is f, a derivative or f(x + h)."""
         first, *others = sides
         concrete = self.names.concrete(first.expression)
         is_formula = not self.problem.expansion and concrete == self.names.concrete(self.problem.formula)
@@ -112,7 +112,7 @@ class Reader:
         self.equation = any(in_slope) and not first.expression.is_Derivative
 
     def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> AnswerStep | None:
-        """Return the step of a statement that names a part of the formula, as u = x^2 does; the name is kept."""
+        """Return the step of a definition such as u = x^2, and keep its name."""
         word, (_, start, end) = self.names.part_named(cut[0][0], len(cut)), cut[-1]
         if not word:
             return None
@@ -137,7 +137,7 @@ class Reader:
         return replace(found, determines=self._determines(expression, about))
 
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
-        """Return whether a side of an equation gives what is asked for: y' stands in it, or h, which goes to 0."""
+        """Whether a side determines the answer: it contains y', or h, which goes to 0."""
         asked = self.problem.truth[self.problem.terms[0]]
         if self.up_to > self.problem.count and side.has(STEP):
             return True
@@ -146,7 +146,7 @@ class Reader:
         return self.equation
 
     def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> FormulaReading:
-        """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
+        """Return a side of a line: a left side, or a formula without its note or remainder."""
         if equation and (about := self.names.derivative(line[start:end])) is not None:
             return FormulaReading(about, derivative=not self.names.is_named(about))
         if (limit := LIMIT.match(line, start, end)) is not None:
@@ -168,7 +168,7 @@ class Reader:
         return self._read(number, line, start, end)
 
     def _up_to(self, number: int, read: FormulaReading, size: sp.Expr) -> FormulaReading:
-        """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), where it is right."""
+        """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), if it is right."""
         if not size.is_polynomial(STEP) or not size.has(STEP):
             raise refusal(f"the remainder O({size}) in line {number}", do="write a power of h, such as O(h^2)")
         self.up_to = int(sp.degree(size, STEP))
@@ -177,7 +177,7 @@ class Reader:
         return replace(read, expression=completed(self.names.concrete(read.expression), moved, self.up_to))
 
     def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
-        """Return whether a part of a line is a formula."""
+        """Whether a part of a line is a formula."""
         try:
             self._read(number, line, start, end)
         except ArgumentError:
@@ -185,7 +185,7 @@ class Reader:
         return True
 
     def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
-        """Refuse a remainder that would swallow what is asked for: it is a power or a product that falls away."""
+        """Refuse a remainder that would hide the answer: it must be a power or a product that vanishes."""
         problem, content = self.problem, self._read(number, line, *part).expression
         names: set[sp.Basic] = {*problem.epsilons, self.names.bare} & content.free_symbols
         falls_away = 2
@@ -213,7 +213,7 @@ class Reader:
         return replace(found, rounded=rounded)
 
     def _case(self, number: int, value: str, condition: str) -> tuple[sp.Expr, Any]:
-        """Return a row of a piecewise formula; a condition compares two formulas, or is a word such as "otherwise"."""
+        """Return a row of a piecewise formula. A condition compares two formulas, or is a word such as "otherwise"."""
         found = re.fullmatch(r"([^<>=]+)(<=|>=|<|>)([^<>=]+)", condition)
         if found is None and not re.fullmatch(r"\s*(?:otherwise|else|sonst|sinon)\s*", condition):
             raise refusal(f"the case {condition!r} in line {number}", do="write x > 0, x < 0 or otherwise")

@@ -20,7 +20,7 @@ _RATIO = re.compile(r"(?<![A-Za-z])d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])")
 
 
 class AnswerNames:
-    """Names and their meaning: `function` is f, `point` its one variable, `bare` an epsilon without a number."""
+    """Names and their meaning: `function` is f, `point` its only variable, `bare` an epsilon without a number."""
 
     def __init__(self, problem: AnswerProblem) -> None:
         self.problem = problem
@@ -33,7 +33,7 @@ class AnswerNames:
         if problem.expansion:
             self._name_epsilons()
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
-        self.own: dict[str, sp.Expr] = {}  # parts of the formula that the answer names
+        self.own: dict[str, sp.Expr] = {}  # parts of the formula named by the answer
         self.function = self._named_function()
         if not problem.expansion:
             self.names |= {letter: CONSTANT for letter in ("c", "C", "const") if not self.is_known(letter)}
@@ -47,7 +47,7 @@ class AnswerNames:
             self.names |= {f"d{self.point}": d, f"d{problem.dependent_name}": d * self._slope()}
 
     def _named_function(self) -> UndefinedFunction | None:
-        """Return f as an undefined function that the answer may name; None where its name stands for another thing."""
+        """Return f as an undefined function, None if its name has another meaning."""
         dependent, name = self.problem.dependent_name, self.problem.name
         if name in self.names and not dependent:
             return None
@@ -58,7 +58,7 @@ class AnswerNames:
         return function
 
     def _name_epsilons(self) -> None:
-        """Name the epsilons; one without a number is that of the only level, unless f has a symbol of that name."""
+        """Name the epsilons. One without a number belongs to the only level, unless f has a symbol of that name."""
         for level, epsilon in enumerate(self.problem.epsilons, 1):
             if self.is_known(epsilon.name):
                 raise refusal(f"a symbol {epsilon} in f", do="rename it: the levels are called so")
@@ -76,16 +76,16 @@ class AnswerNames:
             self.names.setdefault("h", self.problem.epsilon_sum)
 
     def is_known(self, word: str) -> bool:
-        """Return whether a word stands for something."""
+        """Whether a word has a meaning."""
         return known(self.names, word) is not None
 
     def options(self) -> dict[str, Any]:
-        """Return how formulas in an answer are read: no other names, and f'g + fg' without arguments."""
+        """Return the options for reading answers: no other names, and f'g + fg' without arguments."""
         bare = {*self.own, *self._functions}
         return {"others": False, "functions": False, "point": self.point, "bare": bare}
 
     def part_named(self, text: str, sides: int) -> str:
-        """Return the name that a left side gives to a part of the formula, as in u = x^2; "" for any other text."""
+        """Return the name that a left side defines, as in u = x^2; "" for any other text."""
         found = _PART.fullmatch(text.strip("$ "))
         if found is None or self.point is None or self.problem.expansion or found[2] not in (None, self.point.name):
             return ""
@@ -94,19 +94,18 @@ class AnswerNames:
         return "" if is_other else word
 
     def define(self, word: str, part: sp.Expr) -> None:
-        """Keep what the answer calls a part of the formula."""
+        """Keep the answer's name for a part of the formula."""
         self.names[word] = self.own[word] = part
 
     def is_named(self, expression: sp.Expr) -> bool:
-        """Return whether f stands in an expression by its name."""
+        """Whether an expression contains f by name."""
         return self.function is not None and expression.has(self.function)
 
     def _slope(self) -> sp.Expr:
-        """Return y' as it is read."""
         return sp.Derivative(self.function(self.point), self.point)  # type: ignore[misc]
 
     def has_slope(self, expression: sp.Expr) -> bool:
-        """Return whether y' stands in an expression, where an equation gives y."""
+        """Whether an expression contains y', if an equation defines y."""
         return bool(self.problem.dependent_name) and expression.has(self._slope())
 
     def concrete(self, expression: sp.Expr) -> sp.Expr:
@@ -131,7 +130,7 @@ class AnswerNames:
         return problem.value(expression)
 
     def derivative(self, text: str) -> sp.Expr | None:
-        """Return what y', dy/dx or f_x stands for where f has one variable; None for any other text."""
+        """Return the meaning of y', dy/dx or f_x if f has one variable; None for any other text."""
         about = left_side(text)
         if about is None or self.function is None or self.point is None:
             return None
@@ -152,7 +151,7 @@ class AnswerNames:
         return sp.Derivative(at, (self.point, about.order))
 
     def with_ratios(self, text: str) -> str:
-        """Return a text with dy/du and du/dx as names, where u is a name of the pupil's."""
+        """Return a text with dy/du and du/dx as names, if u is a name of the pupil's."""
 
         def name(found: re.Match[str]) -> str:
             value = self.derivative(found[0])
@@ -165,7 +164,7 @@ class AnswerNames:
         return _RATIO.sub(name, text)
 
     def given(self, value: Any, number: int) -> sp.Expr:
-        """Return a SymPy expression in the symbols of the problem, which are found by their names."""
+        """Return a SymPy expression in the symbols of the problem, matched by name."""
         try:
             expression = sp.sympify(value, strict=True)
         except sp.SympifyError:
@@ -185,7 +184,7 @@ class AnswerNames:
 
 
 def _with_places(expression: sp.Expr) -> sp.Expr:
-    """Return an expression with f'(g(x)) as a derivative in a place, where g(x) is put: g may become a formula."""
+    """Return an expression with f'(g(x)) as a derivative at a place, so that g may become a formula."""
 
     def placed(part: sp.Derivative) -> sp.Expr:
         puts = {found: sp.Dummy("xi") for found in part.variables if not found.is_Symbol}

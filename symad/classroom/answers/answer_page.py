@@ -32,19 +32,19 @@ class AnswerLine(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """A step of an answer: whether it is right, and for each of its terms how that is known."""
+    """A step of an answer: its verdict, and the evidence for each of its terms."""
 
     step: AnswerStep
     right: bool | None
     terms: Mapping[Levels, Agreement]
     written: Mapping[Levels, sp.Expr]
     expected: Mapping[Levels, sp.Expr]
-    carried: bool = False  # wrong, but it follows from the wrong step before
+    carried: bool = False  # wrong only because the step before is wrong
 
 
 @dataclass(frozen=True)
 class CheckedAnswer(Shown):
-    """A checked answer: `right` is None where it cannot be decided.
+    """A checked answer: `right` is None if it is undecided.
 
     `line` is the first wrong one (number and text), `term` the first wrong term in it, `expected` and `written` its
     coefficients, `mistakes` what leads from one to the other, `witness` a point at which the two differ. `finished` is
@@ -67,7 +67,7 @@ class CheckedAnswer(Shown):
         return self.text()
 
     def __bool__(self) -> bool:
-        """Whether the answer is right; False where that cannot be decided."""
+        """Whether the answer is right; False if undecided."""
         return self.right is True
 
     @property
@@ -77,11 +77,10 @@ class CheckedAnswer(Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return "Answer checked"
 
     def document(self) -> Document:
-        """Return what a teacher writes beside the answer."""
+        """Return the remarks of a teacher."""
         problem = self.problem
         return (
             Heading("Answer checked", 1),
@@ -101,7 +100,7 @@ def term_of(problem: AnswerProblem, levels: Levels) -> sp.Expr:
 
 
 def _asked(problem: AnswerProblem) -> sp.Expr:
-    """Return what is asked for, as it is written above the answer."""
+    """Return the question, as written above the answer."""
     if not problem.expansion:
         return term_of(problem, problem.terms[0])
     renamed = dict(zip(problem.epsilons, map(monomial, [(k + 1,) for k in range(problem.count)]), strict=True))
@@ -109,7 +108,7 @@ def _asked(problem: AnswerProblem) -> sp.Expr:
 
 
 def _lines(answer: CheckedAnswer) -> Table:
-    """Return the answer with a verdict on each step; a left side that only says what is asked for has none."""
+    """Return the answer with a verdict on each step. A left side that restates the question has none."""
     rows: list[tuple[Cell, ...]] = []
     for found in answer.steps:
         line = AnswerLine(found.step.line, found.step.text)
@@ -154,7 +153,7 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
 
 
 def _witnessed(problem: AnswerProblem, witness: Witness | None, reveal: bool = True) -> list[Block]:
-    """Return a sentence that shows where the two sides differ."""
+    """Return a sentence with a point at which the two sides differ."""
     if witness is None:
         return []
     right, written = witness.values

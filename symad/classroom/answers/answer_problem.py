@@ -27,17 +27,17 @@ from symad.graph.sympy_io import to_sympy
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
 
-Reveal = Literal["never", "after", "always"]  # whether a page shows the right answer; after: beside a right one
+Reveal = Literal["never", "after", "always"]  # when a page shows the right answer; after: beside a right one
 MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
 MOST_ORDER = 6
 MOST_DIGITS = 15
-DIGITS = 2  # significant digits that a decimal number in an answer needs, unless the question says more
-_ROUNDED = 13  # digits of a number that nobody types
+DIGITS = 2  # default of the significant digits that decimal numbers need
+_ROUNDED = 13  # digits that only a computed number has
 
 
 @dataclass(frozen=True)
 class AnswerProblem:
-    """f as a formula of its symbols, where it is looked at, and how it moves there: a direction for each set of levels.
+    """f as a formula of its symbols, the point, and the directions by sets of levels.
 
     `terms` are the sets of levels that an answer has coefficients of. A derivative of order n moves x by 1 along n
     levels, and has one term, that of all of them.
@@ -50,11 +50,11 @@ class AnswerProblem:
     count: int
     expansion: bool
     name: str
-    called: tuple[str, ...] = ()  # what the question calls the epsilons
-    taylor: bool = False  # one direction for all levels: a polynomial in one epsilon is an answer too
-    digits: int = DIGITS  # significant ones that a decimal number needs; 0 where it has to be exact
+    called: tuple[str, ...] = ()  # the question's names of the epsilons
+    taylor: bool = False  # one direction for all levels: answers may be polynomials in one epsilon
+    digits: int = DIGITS  # significant digits that decimal numbers need; 0: exact
     reveal: Reveal = "always"
-    otherwise: AnswerProblem | None = None  # the problem where "log" means the logarithm to base 10
+    otherwise: AnswerProblem | None = None  # the problem with "log" to base 10
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -75,7 +75,7 @@ class AnswerProblem:
         return found
 
     def tangents(self, level: int) -> dict[sp.Symbol, sp.Expr]:
-        """Return by what a level moves the symbols; it may move the directions of earlier levels too."""
+        """Return the steps by which a level moves symbols and the directions of earlier levels."""
         moved = dict(zip(self.symbols, self.directions[(level,)], strict=True))
         for levels, direction in self.directions.items():
             if len(levels) > 1 and levels[-1] == level:
@@ -88,7 +88,7 @@ class AnswerProblem:
         return expression.xreplace(dict(self.at)).doit() if self.at else expression
 
     def named(self, part: Any) -> Any:
-        """Return an expression, or a word, as it is shown: its symbols have the names that were given."""
+        """Return an expression, or a word, with the user's names for its symbols."""
         if not isinstance(part, sp.Basic):
             return part
         dummies = part.atoms(sp.Dummy) if isinstance(part, sp.Expr) else ()
@@ -100,12 +100,12 @@ class AnswerProblem:
         return any(self.value(turn) == 0 for turn in turns([self.formula]))
 
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
-        """Return whether what is written is what is expected."""
+        """Return whether the written expression equals the expected one."""
         return agreement(expected, written)
 
     @property
     def dependent_name(self) -> str:
-        """The name of the function that an equation gives; "" where f is a formula."""
+        """The name of the function that an equation defines; "" if f is a formula."""
         return ""
 
     @property
@@ -115,7 +115,7 @@ class AnswerProblem:
 
     @property
     def moved(self) -> list[sp.Expr]:
-        """The argument x + eps_1 v + ..., by its numbers."""
+        """The entries of the argument x + eps_1 v + ..."""
         monomials = {levels: sp.Mul(*(self.epsilons[k - 1] for k in levels)) for levels in self.directions}
         return [
             self.value(symbol) + sum(self.directions[levels][k] * monomials[levels] for levels in self.directions)
@@ -123,7 +123,7 @@ class AnswerProblem:
         ]
 
     def coefficients(self, expression: sp.Expr) -> dict[Levels, sp.Expr]:
-        """Return the coefficients of an expression in epsilons whose squares are 0: of terms that an answer has.
+        """Return the coefficients of an expression for the terms of an answer. Squares of epsilons are 0.
 
         The coefficient of eps_1 eps_2 is the mixed derivative in both at 0, whatever form the expression has.
         """
@@ -139,7 +139,7 @@ class AnswerProblem:
 
 
 def along(expression: sp.Expr, tangents: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """Return the derivative of an expression along a direction.
+    """Return the derivative of an expression in a direction.
 
     >>> x, v = sp.symbols("x v")
     >>> along(x**3, {x: v})
@@ -150,7 +150,7 @@ def along(expression: sp.Expr, tangents: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
 
 
 def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    """Return the derivative in a symbol where there is one: steps have slope 0 between their jumps.
+    """Return the derivative in a symbol, if it exists. Steps have slope 0 between their jumps.
 
     >>> x = sp.Symbol("x", real=True)
     >>> slope(x * sp.floor(x), x), slope(sp.sign(x), x)
@@ -205,7 +205,7 @@ def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal:
 
 
 def with_decimal_logarithms(text: Any) -> Any:
-    """Return a text with log_10 for each "log" without a base, and anything else as it is.
+    """Return a text with log_10 for each "log" without a base; other values unchanged.
 
     >>> with_decimal_logarithms("x log x + log_2 x + \\\\log x")
     'x log_10 x + log_2 x + \\\\log_{10} x'
@@ -224,13 +224,13 @@ def _check_options(digits: int, reveal: str) -> None:
 
 
 def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]] | None:
-    """Return a formula of several variables, these, and their values where x has some; None where there is one."""
+    """Return a formula of several variables, these, and their values in x; None for a single variable."""
     formula, symbols, values, _, _ = _formula(f, x)
     return (formula, symbols, values) if len(symbols) > 1 else None
 
 
 def derivative_within(problem: AnswerProblem, order: int, formula: sp.Expr) -> AnswerProblem:
-    """Return the problem of a derivative of f, or of a part of it, of which a line of an answer may be."""
+    """Return the problem of a derivative of f, or of a part of it, that a line of an answer is about."""
     return replace(problem, formula=formula, directions=_ones(order), count=order, expansion=False)
 
 
@@ -239,7 +239,7 @@ def _ones(order: int) -> dict[Levels, list[sp.Expr]]:
 
 
 def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr], Any, str]:
-    """Return f as a formula in real symbols, the symbols, their values where x has some, x itself, and f's name."""
+    """Return f as a formula in real symbols, the symbols, their values in x, x itself, and f's name."""
     if isinstance(f, str):
         f = read_formula(f, _names(x))
     found = given(f, x, parameters=True)
@@ -264,7 +264,7 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
 
 
 def _smooth(problem: AnswerProblem) -> AnswerProblem:
-    """Return a problem whose coefficients have values, which hang on no convention such as sign(0) = 0; else refuse.
+    """Return a problem whose coefficients have values without conventions such as sign(0) = 0; else refuse it.
 
     The coefficients are checked by arithmetic that shares no code with the rules that made them.
     """
@@ -278,14 +278,14 @@ def _smooth(problem: AnswerProblem) -> AnswerProblem:
             place = ", ".join(f"{symbol.name} = {value}" for symbol, value in problem.at.items())
             raise refusal(f"f without a derivative at {place}", do="take another point")
     epsilons = {epsilon: Epsilon.of_level(k) for k, epsilon in enumerate(problem.epsilons, 1)}
-    name = "the formula"  # which is no name of a function in it
+    name = "the formula"  # no function in it has this name
     moved = Along(sp.Symbol(name), sp.S.Zero, Listed(*(part.xreplace(epsilons) for part in problem.moved)))
     check_coefficients(problem.truth, moved, Definitions(name, problem.symbols, problem.formula))
     return problem
 
 
 def _check_exact(formula: sp.Expr) -> None:
-    """Refuse numbers such as math.pi: a pupil's exact answer would differ from them."""
+    """Refuse numbers such as math.pi: they would differ from a pupil's exact answer."""
     for number in formula.atoms(sp.Float):
         if len(str(number).lower().partition("e")[0].replace(".", "").strip("-0")) >= _ROUNDED:
             do = "write it exactly, as sp.pi or sp.Rational(1, 3)"
@@ -295,7 +295,7 @@ def _check_exact(formula: sp.Expr) -> None:
 def _apart(
     formula: sp.Expr, symbols: Sequence[sp.Symbol], at: Mapping[sp.Symbol, sp.Expr], directions: Sequence[sp.Expr]
 ) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]]:
-    """Return f, its symbols and their values, with new symbols where a direction or a value has one of the same name.
+    """Return f, its symbols and their values, with new symbols for names that a direction or a value shares.
 
     In f(x + eps_1 x) the second x is what the first is at the point, and does not move.
     """
@@ -306,12 +306,12 @@ def _apart(
 
 
 def _names(x: Any) -> list[Any]:
-    """Return the names that a formula in a text is told."""
+    """Return the names declared for a formula in a text."""
     return [part for part in (x if isinstance(x, list | tuple | Mapping) else [x]) if isinstance(part, str | sp.Symbol)]
 
 
 def real(value: Any) -> sp.Expr:
-    """Return a value as an exact expression in real symbols: a float is the decimal number that it shows.
+    """Return a value as an exact expression in real symbols. A float becomes its decimal number.
 
     >>> real(0.1 * sp.Symbol("x")), real(0.1 * sp.Symbol("x")).is_real
     (x/10, True)
@@ -323,5 +323,5 @@ def real(value: Any) -> sp.Expr:
 
 
 def undefined(expression: sp.Expr) -> set[UndefinedFunction]:
-    """Return the functions in an expression that have only a name."""
+    """Return the undefined functions in an expression."""
     return {call.func for call in expression.atoms(AppliedUndef)}

@@ -14,7 +14,7 @@ from symad.classroom.answers.answer_text import ARROW, without_typesetting
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.tokens import STYLED
 
-# what connects statements, and what begins a condition, in English, German and French
+# words that connect statements or begin a condition, in English, German and French
 _RELATION = re.compile(r"(?<![-−=])[<>]|[≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
 _LABEL = re.compile(
     r"\s*(?:[^\W\d_](?:[^\W\d_]|[ -])+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+"
@@ -67,7 +67,7 @@ _ARROW = re.compile(rf"(?:{ARROW})$")
 
 @dataclass(frozen=True)
 class Statement:
-    """A part of a line from one place to another, and the condition under which it is said to hold."""
+    """A part of a line between two places, and its condition."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ class Statement:
 
 
 def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
-    """Return the statements of a line; what is only a condition belongs to the one before it.
+    """Return the statements of a line. A mere condition belongs to the statement before it.
 
     >>> line = "let u = x^2, so du/dx = 2x, x > 0"
     >>> [(line[found.start:found.end], found.condition) for found in statements(line, {"x", "u"}.__contains__)]
@@ -106,7 +106,7 @@ def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
 
 
 def _conditional(text: str) -> int | None:
-    """Return where a condition at the end of a text begins: "1/x for x > 0", "1/x (x > 0)"; None where none is."""
+    """Return where a condition at the end of a text begins: "1/x for x > 0", "1/x (x > 0)"; None without one."""
     for found in reversed(list(_CONDITION.finditer(text))):
         before, rest = text[: found.start()], text[found.end() :]
         is_condition = _RELATION.search(rest) and not _RELATION.search(before) and not _has_equation(rest)
@@ -116,7 +116,7 @@ def _conditional(text: str) -> int | None:
 
 
 def _has_equation(text: str) -> bool:
-    """Return whether a sign of equality stands in a text that is no part of another relation."""
+    """Whether a text contains an equals sign that is no part of another relation."""
     return "=" in re.sub(r"[<>!]=", "", text)
 
 
@@ -125,7 +125,7 @@ def _depth(text: str) -> int:
 
 
 def _parts(code: str) -> Iterator[tuple[int, int]]:
-    """Yield the parts between commas and words outside of parentheses, where each part says something of its own."""
+    """Yield the parts between commas and words outside of parentheses, if each part is a statement of its own."""
     cuts = [found for found in _SPLIT.finditer(code) if _depth(code[: found.start()]) == 0]
     start = 0
     for found in cuts:
@@ -143,7 +143,7 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -> tuple[int, int]:
-    """Leave out labels and connecting words in front, and signs that only end a line."""
+    """Leave out labels and connecting words in front, and closing punctuation."""
     if (phrase := _PHRASE.match(code, start, end)) is not None:
         start = phrase.end()
     label = _LABEL.match(code, start, end)
@@ -212,7 +212,7 @@ def cases_of(text: str) -> list[tuple[str, str]] | None:
 
 
 def lines_of(mine: Any) -> list[tuple[int, Any]]:
-    """Return the numbered lines of an answer, without comments (which begin with #); a line that cannot end goes on."""
+    """Return the numbered lines of an answer, without # comments. An incomplete line continues."""
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     found: list[tuple[int, str]] = []
@@ -227,12 +227,12 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
 
 
 def _rows_of(line: str) -> list[str]:
-    """Return the lines that LaTeX makes of one: it ends them with two backslashes, save in cases."""
+    """Return the lines of LaTeX, which two backslashes end outside of cases."""
     return [line] if "{cases}" in line else re.split(r"\\\\(?:\[[^\]]*\])?", line)
 
 
 def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:
-    """Return the sides of the equations in a part of a line, with where they begin and end."""
+    """Return the sides of the equations in a part of a line, with their start and end."""
     signs = list(_EQUALS.finditer(line, first, last))
     ends = [match.start() for match in signs] + [last]
     starts = [first] + [match.end() for match in signs]

@@ -43,7 +43,7 @@ class LeftSide:
 
 
 def left_side(text: str) -> LeftSide | None:
-    """Return what a left side is about that is no formula: y, y', dy/dx, d/dx, D f; None for any other text.
+    """Return the meaning of a left side that is no formula: y, y', dy/dx, d/dx, D f; None for any other text.
 
     >>> left_side("y''"), left_side("d²y/dx²").order, left_side(r"\\frac{df}{dx}").variable, left_side("2x")
     (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
@@ -79,7 +79,7 @@ def left_side(text: str) -> LeftSide | None:
 
 
 def without_typesetting(line: str) -> str:
-    r"""Return a line without \begin{align}, & and \\, and without an arrow in front; spaces stand there.
+    r"""Return a line with spaces in place of \begin{align}, &, \\ and a leading arrow.
 
     >>> without_typesetting(r"&= 2x \\")
     ' = 2x   '
@@ -93,7 +93,7 @@ def without_typesetting(line: str) -> str:
 
 
 def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool]) -> int:
-    """Return where a side ends without words in brackets that stand for nothing: a note, unless it is a formula.
+    """Return where a side ends before a note in brackets that is no formula.
 
     >>> line = "2x (power rule)"
     >>> line[: without_note(line, 0, len(line), {"x"}.__contains__)]
@@ -110,7 +110,7 @@ def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool
 
 
 def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, int] | None]:
-    """Return where a side ends without + O(ε²), and where what stands in it begins and ends.
+    """Return where a side ends before + O(ε²), and the start and end of the remainder's argument.
 
     >>> line = "x + v ε + O(ε²)"
     >>> without_remainder(line, 0, len(line))

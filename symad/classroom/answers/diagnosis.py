@@ -21,7 +21,7 @@ from symad.classroom.expansion.epsilon import Levels, readable
 
 
 def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -> CheckedAnswer:
-    """Return the answer with its first wrong step, or one that is not decided."""
+    """Return the answer with its first wrong or undecided step."""
     line = AnswerLine(bad.step.line, bad.step.text)
     if bad.step.bare:
         one = sp.Symbol("epsilon")
@@ -43,7 +43,7 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
 
 
 def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
-    """Return the right step that a wrong one follows from, where nothing is differentiated in between."""
+    """Return the right step before a wrong one, if nothing is differentiated between them."""
     earlier = judged[: next(place for place, found in enumerate(judged) if found is bad)]
     before = next((found for found in reversed(earlier) if not found.step.restated), None)
     same = before is not None and before.step.about == bad.step.about and not before.step.derives
@@ -53,7 +53,7 @@ def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
 
 
 def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
-    """Return a slip of algebra: the step before is right, and this one does not follow from it."""
+    """Return a slip of algebra: the step before is right and this one is not."""
     text = f"line {before.step.line}" if before.step.line != bad.step.line else "the step before"
     start: Words = ("This does not follow from ", text, ", which is right")
     right, written = bad.expected[levels], bad.written[levels]
@@ -63,7 +63,7 @@ def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
 
 
 def _mistakes(problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequence[sp.Expr]) -> tuple[Mistake, ...]:
-    """Return what leads to a wrong coefficient; of a line about f'(x), or u' of a named part u, what is known of it."""
+    """Return the mistakes that lead to a wrong coefficient; for f'(x) or u', those of that function."""
     written = bad.written[levels]
     if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
         words = ("a derivative has no constant of integration: the derivative of a constant is 0",)
@@ -93,7 +93,7 @@ def _mistakes(problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequen
 
 
 def _of_powers(problem: AnswerProblem, written: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistake (a + b)^n = a^n + b^n in the formula itself, where it leads to what was written."""
+    """Return the mistake (a + b)^n = a^n + b^n in the formula itself, if it leads to the written expression."""
     for node in problem.formula.atoms(sp.Pow, sp.Function):
         apart = by_terms(node)
         if apart is not None and agreement(problem.value(problem.formula.xreplace({node: apart})), written):
@@ -115,5 +115,5 @@ def _bare(problem: AnswerProblem) -> Mistake:
 
 
 def is_asked(expected: Mapping[Levels, sp.Expr], problem: AnswerProblem) -> bool:
-    """Return whether what a step has to be is what the question asks for."""
+    """Whether the expected claim of a step is the question itself."""
     return all(agreement(expected[levels], problem.truth[levels]).equal for levels in problem.terms)

@@ -22,13 +22,13 @@ _NAME = re.compile(r"\s*(?:∇\s*f|\\nabla\s*f|grad\s*f|H(?:_f)?|Hf|∇²\s*f|f'
 _UNIT = re.compile(r"\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijk])(?:math)?\s*\}?")
 _OPENS, _CLOSES = "([{⟨", ")]}⟩"
 
-Place = tuple[int, ...]  # the numbers of the variables of a partial derivative, in order
+Place = tuple[int, ...]  # the indices of the variables of a partial derivative, in order
 
 
 def gradient_problems(
     f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always"
 ) -> dict[Place, AnswerProblem] | None:
-    """Return the problem of each partial derivative of an order; None where there is one variable."""
+    """Return the problem of each partial derivative of an order; None for a single variable."""
     found = several_symbols(f, x)
     if found is None:
         return None
@@ -47,7 +47,7 @@ def gradient_problems(
 
 
 def entries_of(mine: Any, symbols: Sequence[sp.Symbol], order: int) -> list[tuple[Place, int, str]]:
-    """Return the entries of an answer: the partial derivative that each is, its line, and its text.
+    """Return the entries of an answer: partial derivative, line, and text of each.
 
     >>> x, y = sp.symbols("x y")
     >>> entries_of("∇f = (2xy, x^2)", [x, y], 1)
@@ -67,7 +67,7 @@ def entries_of(mine: Any, symbols: Sequence[sp.Symbol], order: int) -> list[tupl
 
 
 def _joined(text: str) -> str:
-    """Return a text in which each matrix of LaTeX stands on one line as [[a, b], [c, d]]."""
+    """Return a text with each LaTeX matrix on one line as [[a, b], [c, d]]."""
 
     def rows(found: re.Match[str]) -> str:
         cells = [[cell.strip() for cell in row.split("&")] for row in found[2].split("\\\\") if row.strip()]
@@ -165,7 +165,7 @@ def first_wrong(
     symbols: Sequence[sp.Symbol],
     check: Callable[[str, AnswerProblem], Any],
 ) -> tuple[Any, bool]:
-    """Return the first entry that is not right, checked, else the last one; and whether every entry is given."""
+    """Return the first entry that is not right, checked, else the last one; and whether all entries are present."""
     order = len(next(iter(problems)))
     entries = entries_of(mine, symbols, order)
     checked = [check("\n" * (number - 1) + text, problems[place]) for place, number, text in entries]

@@ -23,14 +23,14 @@ from symad.derivatives.level import Epsilon
 from symad.tracing.calling.user_place import refusal
 
 _EXPLICIT = re.compile(r"\s*[A-Za-z]\s*(?:\([^()]*\))?\s*=[^=]*$")
-_POINTS = 6  # of the curve, at which two sides agree before they are called equal
+_POINTS = 6  # points of the curve at which equal sides have to agree
 _ATTEMPTS = 60
 _AGREED = mp.mpf(10) ** -35
 
 
 @dataclass(frozen=True)
 class ImplicitProblem(AnswerProblem):
-    """The derivative of `dependent` in the variable, where `formula` is 0."""
+    """The derivative of `dependent` in the variable on the curve `formula` = 0."""
 
     dependent: sp.Symbol = sp.Symbol("y", real=True)
 
@@ -43,7 +43,7 @@ class ImplicitProblem(AnswerProblem):
         return -sp.diff(self.formula, x) / sp.diff(self.formula, self.dependent)
 
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
-        """Return whether two expressions are equal on the curve; None where they are on a part of it."""
+        """Return whether two expressions are equal on the curve; None if only on a part of it."""
         everywhere = agreement(expected, written)
         if everywhere.equal is not False:
             return everywhere
@@ -61,12 +61,12 @@ class ImplicitProblem(AnswerProblem):
                 witness = witness or Witness(shown, left.real, right.real)
             else:
                 agreed += 1
-        if witness is not None:  # undecided where it holds on a part of the curve, such as y > 0
+        if witness is not None:  # undecided if it holds only on a part of the curve, such as y > 0
             return Agreement(None if agreed else False, points=agreed, witness=witness)
         return Agreement(True if agreed >= _POINTS else None, points=agreed)
 
     def _points(self) -> Any:
-        """Yield points of the curve with random values of all names but the dependent one."""
+        """Yield points of the curve. All names except the dependent one have random values."""
         source, found = random.Random(7), 0
         names = sorted(self.formula.free_symbols - {self.dependent}, key=str)
         function = sp.lambdify([*names, self.dependent], self.formula, "mpmath")
@@ -86,7 +86,7 @@ class ImplicitProblem(AnswerProblem):
 
 
 def is_equation(f: Any) -> bool:
-    """Return whether a question is an equation that gives y as a function of x, and no formula such as y = x^2.
+    """Whether a question is an equation that defines y as a function of x, not a formula such as y = x^2.
 
     >>> is_equation("x^2 + y^2 = 25"), is_equation("y = x^2"), is_equation("x^2")
     (True, False, False)
@@ -95,7 +95,7 @@ def is_equation(f: Any) -> bool:
 
 
 def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:
-    """Return the problem of dy/dx where an equation holds; y is the other name, or the one called y."""
+    """Return the problem of dy/dx under an equation. y is the other name, or the one called y."""
     if not isinstance(x, str | sp.Symbol) or order != 1:
         raise refusal("an equation as a question", do="name one variable, such as x, and ask for the first derivative")
     left, right = (real(read_formula(side, [x])) for side in f.split("="))
@@ -109,7 +109,7 @@ def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: R
     problem = ImplicitProblem(
         formula, (variable,), {}, directions, 1, False, name="y", digits=digits, reveal=reveal, dependent=dependent
     )
-    eps = Epsilon.of_level(1)  # along (1, dy/dx) the equation goes on to hold
+    eps = Epsilon.of_level(1)  # the equation holds along (1, dy/dx)
     moved = Listed(Nested(variable, 1, sp.S.One, eps), Nested(dependent, 1, problem.truth[(1,)], eps))
     definitions = Definitions("the formula", (variable, dependent), formula)
     check_coefficients({(1,): sp.S.Zero}, Along(sp.Symbol("the formula"), sp.S.Zero, moved), definitions)

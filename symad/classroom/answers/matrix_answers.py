@@ -49,7 +49,7 @@ Names = Mapping[str, Any]
 
 
 def is_of_matrices(f: Any, x: Any, mine: Any) -> bool:
-    """Return whether a question has matrices: by its signs, or because the answer has dX of a capital X.
+    """Whether a question has matrices: by its signs, or because the answer contains dX of a capital X.
 
     >>> is_of_matrices("x^T A x", "x", "2Ax"), is_of_matrices("X^{-1}", "X", "-1/X^2"), is_of_matrices("x^2", "x", "2x")
     (True, False, False)
@@ -61,7 +61,7 @@ def is_of_matrices(f: Any, x: Any, mine: Any) -> bool:
 
 
 class _MatrixFormula:
-    """The value of a formula, by descent: sums, products, powers, functions of the next factor."""
+    """The value of a formula by recursive descent: sums, products, powers, functions of the next factor."""
 
     def __init__(self, text: str, names: Names, where: str) -> None:
         self.where, self.names, self.words, self.in_norm = where, names, _words(text, where), False
@@ -132,7 +132,7 @@ class _MatrixFormula:
             self.refuse(f"{word!r} that is never closed")
         return value if word == "(" else mp.sqrt(mp.fsum(entry**2 for entry in value))
 
-    closed = False  # whether the operand before stood in parentheses
+    closed = False  # whether the last operand was in parentheses
 
 
 def _words(text: str, where: str) -> list[str]:
@@ -167,14 +167,14 @@ def _names(question: str, x: str, seed: int) -> dict[str, Any]:
 
 
 def _change(question: str, names: Names, x: str, along: Any) -> Any:
-    """Return the change of a formula along a direction, by a central difference."""
+    """Return the change of a formula in a direction by a central difference."""
     moved = ({**names, x: names[x] + sign * _STEP * along} for sign in (1, -1))
     up, down = (_MatrixFormula(question, at, "the question").value for at in moved)
     return (up - down) * (1 / (2 * _STEP))
 
 
 def _derivative(question: str, names: Names, x: str) -> Any:
-    """Return the derivative of a number in the shape of x, or of a column in a column; refused for others."""
+    """Return the derivative of a number in the shape of x, or of a column in a column; refuse others."""
     variable, value = names[x], _MatrixFormula(question, names, "the question").value
     if _shape(value) is not None and (value.cols, variable.cols) != (1, 1):
         raise refusal("the derivative of a matrix in a matrix", do=f"write the differential, with d{x} in it")
@@ -194,7 +194,7 @@ def _derivative(question: str, names: Names, x: str) -> Any:
 
 
 def _difference(text: str, where: str, question: str, x: str, seed: int) -> str:
-    """Return how a side differs from the derivative on random matrices, "" where it does not."""
+    """Return the difference of a side from the derivative on random matrices, "" if there is none."""
     with mp.workdps(_DIGITS):
         names = _names(question, x, seed)
         written = _MatrixFormula(text, names, where).value

@@ -12,7 +12,7 @@ from symad.classroom.expansion.epsilon import Levels
 
 
 def of_whole_derivatives(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield what comes of mistakes with the derivative as a whole, where there is one variable."""
+    """Yield the results of mistakes with the whole derivative, for a single variable."""
     if len(problem.symbols) != 1 or not levels:
         return
     (x,), order = problem.symbols, len(levels)

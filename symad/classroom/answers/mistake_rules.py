@@ -1,9 +1,7 @@
 """The wrong rules of differentiation that pupils use. Each gives the derivative that it leads to.
 
-The words speak to the pupil.
-
-A rule takes one place of a formula (a node of the expression) and yields what it makes of it, beside the words that
-say what was done. Nothing is recognised by its looks: what a rule yields is compared with what the pupil wrote.
+A rule takes one place of a formula (a node of the expression) and yields the wrong result with words that address the
+pupil. Its result is compared with the pupil's expression by value, not by form.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ Rule = Callable[[sp.Expr, Tangents], Iterator[Wrong]]
 
 
 def partial(node: sp.Expr, position: int) -> sp.Expr | None:
-    """Return the derivative of a node in one of its arguments, the others held; None where there is no rule.
+    """Return the derivative of a node in one argument with the others fixed; None without a rule.
 
     >>> x, y = sp.symbols("x y")
     >>> partial(sp.sin(x**2), 0), partial(x * y * 3, 1), partial(x**y, 1)
@@ -60,7 +58,7 @@ def partial(node: sp.Expr, position: int) -> sp.Expr | None:
 
 
 def outer_and_inner(node: sp.Expr, tangents: Tangents) -> tuple[int, sp.Expr] | None:
-    """Return where the inner function of a composition stands and what it is; None where nothing is composed."""
+    """Return the place of the inner function of a composition, and the function; None without a composition."""
     varying = [k for k, argument in enumerate(node.args) if argument.has(*tangents)]
     if node.is_Add or node.is_Mul or len(varying) != 1:
         return None
@@ -104,10 +102,10 @@ def _inner_missing(node: sp.Expr, outer: sp.Expr, inner: sp.Expr, tangents: Tang
 
 
 def _inner_misplaced(node: sp.Expr, position: int, slope: sp.Expr, direction: sp.Expr) -> Iterator[Wrong]:
-    """Yield what comes of an inner derivative that is put inside or added, and of a factor that is not squared."""
+    """Yield the results of an inner derivative put inside or added, and of a factor that is not squared."""
     inner, slot = node.args[position], sp.Dummy(real=True)
     inside = node.func(*(slope if k == position else part for k, part in enumerate(node.args)))
-    if not (node.is_Pow and node.exp.is_negative):  # that is a mistake with a quotient
+    if not (node.is_Pow and node.exp.is_negative):  # a mistake with a quotient
         yield Wrong("chain rule", ("You differentiated only what stands inside ", node), inside * direction)
     words: Words = ("You added ", slope, ", the inner derivative of ", node, ", where it is a factor")
     yield Wrong("chain rule", words, (_outer_at(node, position, inner) + slope) * direction)
@@ -118,7 +116,7 @@ def _inner_misplaced(node: sp.Expr, position: int, slope: sp.Expr, direction: sp
 
 
 def by_terms(node: sp.Expr) -> sp.Expr | None:
-    """Return what becomes of a function of a sum, or a power of one, that is taken term by term; None for others.
+    """Return a function or a power of a sum applied term by term; None for other formulas.
 
     >>> by_terms(sp.sin(sp.Symbol("x") + 1)), by_terms(sp.sin(sp.Symbol("x")))
     (sin(x) + sin(1), None)
@@ -133,14 +131,14 @@ def by_terms(node: sp.Expr) -> sp.Expr | None:
 
 
 def sums(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
-    """A function of a sum, taken term by term before it is differentiated: (a + b)^n as a^n + b^n."""
+    """A function of a sum, applied term by term before it is differentiated: (a + b)^n as a^n + b^n."""
     if (apart := by_terms(node)) is not None and not apart.has(sp.zoo, sp.nan, sp.I):
         words: Words = ("You took ", node, " term by term, but it is not ", apart)
         yield Wrong("algebra", words, along(apart, tangents))
 
 
 def integrated(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
-    """The antiderivative in place of the derivative, of what stands on every list of both."""
+    """The antiderivative in place of the derivative, for functions on every list of both."""
     u = node.base if node.is_Pow else node.args[0] if node.args else node
     slope = sp.diff(u, next((symbol for symbol in tangents if u.has(symbol)), sp.Dummy()))
     if node.is_Add or node.is_Mul or not slope.is_number or slope == 0:
@@ -315,7 +313,7 @@ def _parts_of_product(node: sp.Expr, constant: sp.Expr, factors: list[sp.Expr], 
     for factor, part in zip(factors, parts, strict=True):
         ways.append((("You left out the part with the derivative of ", factor), whole - part))
         ways.append((("You did not differentiate ", factor, " in its part"), whole - part + node))
-        if not (factor.is_Pow and factor.exp.is_negative):  # that is the quotient rule with a plus
+        if not (factor.is_Pow and factor.exp.is_negative):  # the quotient rule with a plus
             ways.append((("You have a wrong sign at the part with the derivative of ", factor), whole - 2 * part))
     for words, value in ways:
         yield Wrong("product rule", (*words, *end), value)

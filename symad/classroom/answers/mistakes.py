@@ -1,8 +1,8 @@
 """Find a mistake in a coefficient by making every known mistake and comparing the results.
 
 For the first wrong coefficient, the coefficient before it is differentiated once more, with one wrong rule at one
-place (`mistake_rules`); beside that stand what is known to go wrong with whole terms: dropped, doubled, of another
-level. What agrees with the pupil's line at random points, and then by `agreement`, is named. Several may fit.
+place (`mistake_rules`). Other candidates are mistakes with whole terms: dropped, doubled, of another level. A candidate
+that agrees with the pupil's line at random points, and then by `agreement`, is named. Several may fit.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from symad.display.mathematics import signs_of, too_large
 
 MOST_CANDIDATES = 1500
 MOST_SHOWN = 3
-_PROBES = 3  # random points at which a candidate has to agree before it is looked at more closely
+_PROBES = 3  # random points at which a candidate has to agree before the slow comparison
 _DIFFERS = -1
-# the kinds, the most common first: several that fit are named in this order
+# the kinds, most common first; several that fit are named in this order
 _COMMON = {kind: place for place, kind in enumerate([
     "dropped mixed term", "factorial", "absolute value", "chain rule", "product rule", "derivative of another function",
     "logarithm", "quotient rule", "power rule", "wrong variable", "confused levels", "constant", "wrong order",
@@ -36,14 +36,14 @@ _COMMON = {kind: place for place, kind in enumerate([
 ])}  # fmt: skip
 
 
-# kinds that multiplying out goes wrong with, as differentiating does
+# kinds of mistakes in multiplying out as well as in differentiating
 OF_TERMS = frozenset(["dropped mixed term", "product of terms", "dropped term", "confused levels", "double-counted",
                       "factorial", "squared epsilon", "wrong order", "direction"])  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that reproduces the answer: its kind, and where it was made, in words."""
+    """A mistake that reproduces the answer: its kind, and its place in words."""
 
     kind: str
     words: Words
@@ -53,7 +53,7 @@ class Mistake:
 
 
 def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistakes that lead from the right coefficient of some levels to the one that was written.
+    """Return the mistakes that lead from the right coefficient of some levels to the written one.
 
     >>> from symad.classroom.answers.answer_problem import derivative_problem
     >>> x = sp.Symbol("x", real=True)
@@ -66,28 +66,28 @@ def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tup
 
 
 def without_slope(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistake that y' is left out of a differentiated equation, where that leads to its two sides."""
+    """Return the mistake of a missing y' in a differentiated equation, if it leads to its two sides."""
     in_both = sp.diff(problem.formula, *problem.symbols) + sp.diff(problem.formula, problem.dependent)
     words: Words = ("You left out ", sp.Symbol("y′"), ", the inner derivative of what stands in ", problem.dependent)
     return (Mistake("implicit differentiation", words),) if agreement(in_both, gap) else ()
 
 
 def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) -> tuple[Mistake, ...]:
-    """Return the mistakes of different kinds that give what was written."""
+    """Return the mistakes of different kinds that reproduce the written expression."""
     candidates = [replace(wrong, value=problem.value(wrong.value)) for wrong in islice(wrongs, MOST_CANDIDATES)]
     fitting: dict[str, Mistake] = {}
     for wrong in _agreeing(candidates, written):
         if wrong.kind not in fitting and agreement(wrong.value, written).equal:
             fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
 
-    def rank(mistake: Mistake) -> int:  # at a point, the value of f itself is the most common
+    def rank(mistake: Mistake) -> int:  # at a point, the value of f is the most common
         return -1 if problem.at and mistake.kind == "wrong order" else _COMMON.get(mistake.kind, len(_COMMON))
 
     return tuple(sorted(fitting.values(), key=rank)[:MOST_SHOWN])
 
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
-    """Return the candidates that agree with what was written wherever a few random points give a value to both."""
+    """Return the candidates that agree with the written expression wherever both have values at random points."""
     readable = [
         wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo, sp.I)
     ]
@@ -95,7 +95,7 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     looked_at, met = list(range(len(readable))), [0] * len(readable)
     for attempt in range(ATTEMPTS):
         value, *values = sampler.values(sampler.point(attempt))
-        going_on = [-1]  # what was written is the first expression
+        going_on = [-1]  # the first expression is the written one
         for place, (candidate, found) in enumerate(zip(looked_at, values, strict=True)):
             if mp.isfinite(value) and mp.isfinite(found):
                 met[candidate] = met[candidate] + 1 if mp.almosteq(found, value, 1e-25, 1e-25) else _DIFFERS
@@ -109,7 +109,7 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
 
 
 def wrong_coefficients(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield wrong coefficients that say where and how they came about."""
+    """Yield wrong coefficients with the kind and the place of the mistake."""
     if isinstance(problem, ImplicitProblem):
         yield from _of_equations(problem)
         return
@@ -133,13 +133,13 @@ def _of_equations(problem: ImplicitProblem) -> Iterator[Wrong]:
 
 
 def _before(problem: AnswerProblem, levels: Levels) -> Iterator[tuple[sp.Expr, Tangents]]:
-    """Yield what is differentiated last to get a coefficient, and along what: each of its levels may be the last."""
+    """Yield pairs of a coefficient and the direction of its last derivative; each of its levels may be the last."""
     for level in levels if problem.expansion else levels[-1:]:
         yield problem.general(tuple(other for other in levels if other != level)), problem.tangents(level)
 
 
 def _derivations(before: sp.Expr, tangents: Tangents, rules: Sequence[Rule]) -> Iterator[Wrong]:
-    """Yield the derivatives of an expression with one wrong rule at one place; and at all places, if it is the same."""
+    """Yield the derivatives of an expression with one wrong rule at one place, and at all places."""
     right = along(before, tangents)
     everywhere: dict[str, list[Wrong]] = {}
     for node, outer in places(before, tangents):
@@ -156,7 +156,7 @@ def _derivations(before: sp.Expr, tangents: Tangents, rules: Sequence[Rule]) -> 
 
 
 def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, sp.Expr]]:
-    """Yield the parts of an expression that vary, from the outside in, with the derivative of the whole in each.
+    """Yield the varying parts of an expression from the outside in, with the whole's derivative in each.
 
     >>> x = sp.Symbol("x")
     >>> list(places(sp.sin(x**2), {x: 1}))
@@ -176,12 +176,12 @@ def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, s
 
 
 def _only(node: sp.Piecewise, place: int) -> sp.Expr:
-    """Return 1 where one case of a piecewise function holds, else 0."""
+    """Return 1 if one case of a piecewise function holds, else 0."""
     return sp.Piecewise(*((sp.Integer(k == place), condition) for k, (_, condition) in enumerate(node.args)))
 
 
 def _of_terms(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield what goes wrong with a whole term: it is dropped, of other levels, counted twice, of another order."""
+    """Yield mistakes with a whole term: it is dropped, of other levels, counted twice, of another order."""
     right = problem.general(levels)
     yield from _other_orders(problem, levels)
     if len(problem.symbols) == 1 and len(levels) == 1:
@@ -203,7 +203,7 @@ def _of_terms(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
 
 
 def _other_orders(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield the derivative of another order, along the right directions, where there is one variable."""
+    """Yield derivatives of another order along the right directions, for a single variable."""
     directions = [problem.directions[(level,)] for level in levels]
     for order in range(len(levels) + 2 if levels and len(problem.symbols) == 1 else 0):
         words: Words = (f"You gave the derivative of order {order}",) if order else ("You did not differentiate f",)
@@ -213,7 +213,7 @@ def _other_orders(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
 
 
 def _repeated(problem: AnswerProblem, levels: Sequence[int]) -> sp.Expr:
-    """Return the derivative along directions of levels, of which one may be taken several times."""
+    """Return the derivative along directions of levels, which may repeat."""
     found = problem.formula
     for level in levels:
         found = along(found, dict(zip(problem.symbols, problem.directions[(level,)], strict=True)))
@@ -221,7 +221,7 @@ def _repeated(problem: AnswerProblem, levels: Sequence[int]) -> sp.Expr:
 
 
 def _other_levels(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield what stands elsewhere: the coefficient of other levels, or one level where there should be several."""
+    """Yield coefficients of other levels, or of one level in place of several."""
     if not problem.expansion or problem.count == 1 or not levels:
         return
     every = list(combinations_with_replacement(range(1, problem.count + 1), len(levels)))
@@ -238,7 +238,7 @@ def _other_levels(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
 
 
 def _other_variables(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield what comes of a direction whose two parts are exchanged."""
+    """Yield the results of a direction with two exchanged parts."""
     for level in levels if len(problem.symbols) == 2 else ():
         before = problem.general(tuple(other for other in levels if other != level))
         exchanged = dict(zip(problem.symbols, reversed(problem.directions[(level,)]), strict=True))
@@ -247,12 +247,12 @@ def _other_variables(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
 
 
 def _orders(chosen: Sequence[int]) -> sp.Expr:
-    """Return in how many orders levels can be taken."""
+    """Return the number of orders of levels."""
     return sp.factorial(len(chosen)) / sp.prod([sp.factorial(chosen.count(level)) for level in set(chosen)])
 
 
 def _multiples(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
-    """Yield multiples of the right coefficient: what is counted twice, and factorials."""
+    """Yield multiples of the right coefficient: counted twice, and factorials."""
     if not levels:
         return
     many = sp.factorial(len(levels))
@@ -268,7 +268,7 @@ def _multiples(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterat
 
 
 def _squares(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield what comes of a square of an epsilon that is not 0."""
+    """Yield the results of an epsilon whose square is not 0."""
     for level in range(1, problem.count + 1 if problem.expansion else 1):
         epsilon = monomial((level,))
         others = [other for other in levels if other != level]
@@ -279,7 +279,7 @@ def _squares(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
 
 
 def _generic(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
-    """Yield what is said of a whole term when nothing more telling fits: its sign, its place, its direction."""
+    """Yield general mistakes with a whole term, if nothing more specific fits: its sign, place or direction."""
     right = problem.general(levels)
     yield Wrong("wrong sign", ("You have the wrong sign of the whole term",), -right)
     directions = dict.fromkeys(part for level in levels for part in problem.directions[(level,)] if part.is_Symbol)
@@ -288,7 +288,7 @@ def _generic(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
             yield Wrong("direction", ("You left out the direction ", direction), right.subs(direction, 1))
             yield Wrong("direction", ("You wrote the direction ", direction, " twice"), right * direction)
     for symbol in problem.symbols:
-        is_factor = right.is_polynomial(symbol)  # to leave it out is to put 1 in its place
+        is_factor = right.is_polynomial(symbol)  # an omitted factor is 1
         if is_factor:
             yield Wrong("missing factor", ("You left out the factor ", symbol), right.subs(symbol, 1))
         for place in dict.fromkeys([sp.S.Zero, *directions]):

@@ -1,7 +1,7 @@
 """Decimal answers: right if an exact number within half a unit of the last digit makes the answer right.
 
-Every decimal number is taken as unknown. Newton's method at random points finds the numbers that make the two sides
-equal; the answer is right if each is near enough, and the sides then agree at other points too.
+Every decimal number is an unknown. Newton's method at random points finds the numbers that make the two sides equal.
+The answer is right if each number is near enough, and the sides then agree at other points, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symad.classroom.equality.independent_values import DIGITS, IndependentValue
 
 _MOST_DECIMALS = 4
 _TRIES = 12  # random points until enough have values
-_CHECKED = 3  # points beside those that Newton's method needs
+_CHECKED = 3  # points in addition to those of Newton's method
 _STEPS = 30
 _AGREED = mp.mpf(10) ** -25
 
@@ -26,7 +26,7 @@ Decimals = Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]]
 
 
 def significant_digits(text: str) -> int:
-    """Return how many digits of a decimal number count: those after leading zeros.
+    """Return the number of significant digits of a decimal number.
 
     >>> significant_digits("0.0540"), significant_digits("12.5")
     (3, 3)
@@ -36,7 +36,7 @@ def significant_digits(text: str) -> int:
 
 
 def is_rounded_from(written: sp.Expr, expected: sp.Expr, decimals: Decimals, fewest: int) -> bool:
-    """Return whether an answer is what is expected, with its decimal numbers rounded to enough digits.
+    """Whether an answer is the expected expression with its decimal numbers rounded to enough digits.
 
     >>> decimal = sp.Dummy("0.54")
     >>> is_rounded_from(decimal, sp.cos(1), {decimal: (sp.Rational("0.54"), sp.Rational("0.005"))}, 2)
@@ -63,7 +63,7 @@ Sample = tuple[dict[sp.Basic, Any], Any]
 
 
 def _samples(written: sp.Expr, expected: sp.Expr, unknowns: Sequence[sp.Symbol], decimals: Decimals) -> list[Sample]:
-    """Return random points with the values that are expected there; one point where there are no other names."""
+    """Return random points with the expected values; one point if there are no other names."""
     names = sorted((written.free_symbols | expected.free_symbols) - set(unknowns), key=str)
     source, found = random.Random(5), list[Sample]()
     for attempt in range(_TRIES if names else 1):

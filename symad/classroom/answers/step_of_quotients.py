@@ -17,7 +17,7 @@ _MOST_ZEROS = 3  # of a denominator, in h
 
 
 def at_zero(quotient: sp.Expr) -> sp.Expr:
-    """Return the limit of a difference quotient where its step goes to 0, by the rule for 0/0; nan where it has none.
+    """Return the limit of a difference quotient for step 0, by the rule for 0/0; nan if there is none.
 
     >>> x = sp.Symbol("x", real=True)
     >>> at_zero(((x + STEP) ** 2 - x**2) / STEP), at_zero(x / STEP)
@@ -34,7 +34,7 @@ def at_zero(quotient: sp.Expr) -> sp.Expr:
 
 
 def completed(polynomial: sp.Expr, moved: sp.Expr, degree: int) -> sp.Expr:
-    """Return f(x + h), plus the terms below h^degree by which a polynomial differs from it.
+    """Return f(x + h) plus the terms below h^degree by which a polynomial differs from it.
 
     >>> x = sp.Symbol("x", real=True)
     >>> completed(x**2 + 2 * x * STEP, (x + STEP) ** 2, 2) == (x + STEP) ** 2

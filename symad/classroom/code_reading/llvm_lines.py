@@ -1,7 +1,7 @@
 """Execute lines of LLVM IR, scalar and vector, on numbers or on formulas.
 
-A line that is not carried out (a branch, a comparison of formulas, a function that is not in the table) has no value;
-what is made of it has none either, or is a formula in its register.
+A line that is not carried out (a branch, a comparison of formulas, an unknown function) has no value. Lines that use it
+have none either, or have a formula in the name of its register.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sympy as sp
 
 from codegen.records import dataclass
 
-Lane = Any  # a value of one lane, None where nothing is known of it
+Lane = Any  # a value of one lane, None if unknown
 Lanes = tuple[Lane, ...]
 
 _ASSIGNED = re.compile(r"(%[\w.]+)\s*=\s*(.*)")
@@ -50,7 +50,7 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class RegisterValues:
-    """The values of registers: how to write a number, the functions by name, and the value of an unknown register."""
+    """How registers are evaluated: the form of numbers, functions by name, and unknown registers."""
 
     number: Callable[[float], Any]
     function: Callable[[str], Callable[..., Any] | None]
@@ -58,8 +58,8 @@ class RegisterValues:
 
 
 def _of_formulas(name: str) -> Callable[..., Any] | None:
-    found = _ARITHMETIC.get(name) or {"sqrt": sp.sqrt, "fabs": sp.Abs}.get(name) or getattr(sp, name, None)
-    return found if name in _ARITHMETIC or isinstance(found, sp.FunctionClass) or found is sp.sqrt else None
+    function = _ARITHMETIC.get(name) or {"sqrt": sp.sqrt, "fabs": sp.Abs}.get(name) or getattr(sp, name, None)
+    return function if name in _ARITHMETIC or isinstance(function, sp.FunctionClass) or function is sp.sqrt else None
 
 
 NUMBERS = RegisterValues(float, _OF_NUMBERS.get, lambda register: None)
@@ -69,7 +69,7 @@ FORMULAS = RegisterValues(
 
 
 def body_of(text: str) -> list[str]:
-    """Return the lines of the first function of a kernel's IR, without its head and its end.
+    """Return the lines of the first function of a kernel's IR, without head and end.
 
     >>> body_of("define internal void @kernel.0(ptr) {\\nret void\\n}")
     ['ret void']
@@ -80,13 +80,13 @@ def body_of(text: str) -> list[str]:
 
 
 def ends(lines: Sequence[str]) -> tuple[int, int]:
-    """Return the numbers of the head of the first function and of its end."""
+    """Return the line numbers of the head and the end of the first function."""
     first = next(k for k, line in enumerate(lines) if _HEAD.match(line))
     return first, next(k for k in range(first, len(lines)) if lines[k].startswith("}"))
 
 
 def kind_of_ir(line: str) -> str:
-    """Return what a line of IR does, in a word.
+    """Return the effect of a line of IR in a word.
 
     >>> kind_of_ir("%6=fmul double %5,%5"), kind_of_ir("%9=call double @symad.exp.f64(double %8)")
     ('×', 'exp')
@@ -98,7 +98,7 @@ def kind_of_ir(line: str) -> str:
 
 
 class Machine:
-    """The registers of straight-line IR; `inputs` has the values of each argument's elements.
+    """The registers of straight-line IR. `inputs` has the values of each argument's elements.
 
     >>> machine = Machine([[np.array([2.0, 3.0])]])
     >>> [machine.line(text) for text in ("%3=load double,ptr %0,align 8", "%4=fmul double %3,%3")][-1]
@@ -111,7 +111,7 @@ class Machine:
         self.registers: dict[str, Lanes] = {}
 
     def line(self, text: str) -> Lanes:
-        """Carry out a line; return what it computes or stores, an entry for each lane, none where that is no number."""
+        """Carry out a line. Return its computed or stored values, one for each lane, none if there are none."""
         assigned = _ASSIGNED.match(text.strip())
         name, operation = (assigned[1], assigned[2]) if assigned else ("", text.strip())
         opcode = operation.split(" ")[0]
@@ -119,11 +119,11 @@ class Machine:
             self.places[name] = (_OPERAND.findall(operation)[0], int(operation.rpartition(" ")[2]))
             return ()
         with np.errstate(all="ignore"):
-            found = self._computed(opcode, operation)
-        found = tuple(self.values.unknown(name) if lane is None else lane for lane in found)
+            lanes = self._computed(opcode, operation)
+        lanes = tuple(self.values.unknown(name) if lane is None else lane for lane in lanes)
         if name:
-            self.registers[name] = found
-        return found
+            self.registers[name] = lanes
+        return lanes
 
     def _computed(self, opcode: str, operation: str) -> Lanes:
         operands = _OPERAND.findall(operation)
@@ -151,8 +151,7 @@ class Machine:
         return tuple(numbers[k] if k < len(numbers) else None for k in range(start, start + width))
 
     def _called(self, operation: str, width: int) -> Lanes:
-        called = _CALLED.search(operation)
-        if called is None:
+        if (called := _CALLED.search(operation)) is None:
             return ()
         operands = _OPERAND.findall(operation[called.end() :])
         if called[1] == "sincos":
@@ -196,7 +195,7 @@ class Machine:
 
 
 def _width(operation: str) -> int:
-    """Return how many lanes the first type of an operation has."""
-    found = _WIDTH.search(operation)
+    """Return the number of lanes of an operation's first type."""
+    match = _WIDTH.search(operation)
     first = operation.find(" double")
-    return int(found[1]) if found and (first < 0 or found.start() <= first) else 1
+    return int(match[1]) if match and (first < 0 or match.start() <= first) else 1

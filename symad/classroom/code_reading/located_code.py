@@ -1,7 +1,7 @@
 """Machine code with the LLVM IR line of each instruction, from the compiler's debug information.
 
-The lines of a kernel get numbers as if they were those of a source file (debug information, of which LLVM says that it
-changes no instruction), and the assembly then says by `.loc` which line an instruction was selected for.
+The IR gets debug information with line numbers, which by LLVM's rules changes no instruction. The assembly then names
+the line of each instruction by `.loc`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _NO_INSTRUCTION = re.compile(r"\.|#|//|$|\.?L\w+:|\w+:$|Ltmp")
 
 @dataclass(frozen=True)
 class Instruction:
-    """A processor instruction, and the IR line that it was selected for (0: none)."""
+    """A processor instruction, and the IR line that it was selected for (0: unknown)."""
 
     text: str
     line: int = 0
 
 
 def located_assembly(kernel: Kernel) -> list[Instruction]:
-    """Return the instructions of a kernel's first function, with the lines of its IR (from 1) that they come from.
+    """Return the instructions of a kernel's first function with their IR lines, counted from 1.
 
     >>> import symad as sa
     >>> from symad.classroom.code_reading.llvm_lines import body_of
@@ -56,12 +56,11 @@ def located_assembly(kernel: Kernel) -> list[Instruction]:
 
 
 def instructions_of(text: str) -> list[str]:
-    """Return the instructions of the first function in assembly, as they stand there."""
     return [instruction.text for instruction in _instructions(text)]
 
 
 def _numbered(text: str) -> str:
-    """Return the IR with the number of its line at each instruction of the first function."""
+    """Return the IR with a line number at each instruction of the first function."""
     lines = text.split("\n")
     first, last = ends(lines)
     locations: list[str] = []
@@ -77,11 +76,10 @@ def _instructions(text: str) -> Iterator[Instruction]:
     lines = [" ".join(line.split()) for line in text.split("\n")]
     first = next((k for k, line in enumerate(lines, 1) if re.match(r"_?\"?kernel\.0\"?:", line)), len(lines))
     line = 0
-    for each in lines[first:]:
-        if re.match(r"\.?Lfunc_end", each):
+    for instruction in lines[first:]:
+        if re.match(r"\.?Lfunc_end", instruction):
             return
-        found = _LOCATION.match(each)
-        if found:
-            line = int(found[1])
-        elif not _NO_INSTRUCTION.match(each):
-            yield Instruction(re.split(r"\s+(#|//)", each)[0], line)
+        if location := _LOCATION.match(instruction):
+            line = int(location[1])
+        elif not _NO_INSTRUCTION.match(instruction):
+            yield Instruction(re.split(r"\s+(#|//)", instruction)[0], line)

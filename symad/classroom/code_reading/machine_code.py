@@ -1,8 +1,7 @@
 """`read_llvm` and `read_assembly`: the code of a kernel line by line, with the effect of each line.
 
-LLVM's lines are carried out on symbols, so that each is shown with the formula that it has computed so far, and the
-formulas that are stored at the end can be compared with the derivative. Assembly differs from processor to processor;
-its lines are told apart by their kind only.
+LLVM's lines are carried out on symbols, so that each is shown with the formula computed so far, and the stored formulas
+can be compared with the derivative. Assembly depends on the processor; its lines are only classified by kind.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from symad.display.shown import Shown
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.calling.tracebacks import public_api
 
-MAX_LINES = 400  # more are not read
+MAX_LINES = 400  # of a function that is read
 _PIECE = re.compile(r"^define internal void @kernel\.\d+\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CodeLine:
-    """A line of code, its kind in words, and the formula of the number that it computes, if any."""
+    """A line of code, its kind in words, and the formula that it computes, if any."""
 
     text: str
     kind: str
@@ -46,15 +45,14 @@ class CodeReading(Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"{self.language[:1].upper()}{self.language[1:]}, line by line"
 
     def count(self) -> Counter[str]:
-        """Return how many lines there are of each kind."""
+        """Return the number of lines of each kind."""
         return Counter(line.kind for line in self.lines)
 
     def document(self) -> Document:
-        """Return a table: the line, what it does, and the formula so far."""
+        """Return a table of the lines, their effects and their formulas."""
         rows = tuple(
             (Marked(line.text, "code"), line.kind, *([line.value or ""] if self.results else [])) for line in self.lines
         )
@@ -64,9 +62,9 @@ class CodeReading(Shown):
 
 @public_api
 def read_llvm(kernel: Kernel) -> CodeReading:
-    """Return the lines of LLVM IR of a kernel that is straight-line code, each with the formula that it computes.
+    """Return the LLVM IR of a kernel of straight-line code, with the formula that each line computes.
 
-    A line that is no arithmetic (a comparison, a choice) stands for itself, under the number of its register.
+    A line without arithmetic (a comparison, a choice) has its register's name as its formula.
     ArgumentError for a kernel that is more than one piece of straight-line code, LimitError for more than 400 lines.
 
     >>> import symad as sa
@@ -90,7 +88,7 @@ def read_llvm(kernel: Kernel) -> CodeReading:
 
 
 def is_one_function(kernel: Kernel) -> bool:
-    """Whether LLVM IR of a kernel is one piece of straight-line code."""
+    """Whether a kernel's LLVM IR is one piece of straight-line code."""
     return kernel.stats.strategy == "straight" and len(_PIECE.findall(kernel.llvm)) == 1
 
 

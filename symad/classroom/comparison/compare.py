@@ -38,7 +38,7 @@ _NOTHING = " A complex step subtracts nothing, and may be as small as it likes."
 
 @dataclass(frozen=True)
 class StepErrors(Shown):
-    """The relative error of differences, and of the complex step, at each of STEPS; and the steps of the rules."""
+    """Relative errors of differences and of the complex step at each of STEPS, and the standard steps."""
 
     name: str
     order: int
@@ -50,7 +50,7 @@ class StepErrors(Shown):
         return f"{derivative_name(self.order)} of {self.name}: error over step"
 
     def document(self) -> Document:
-        """Return the chart, and for each method its best step beside the one that the rule gives."""
+        """Return the chart, and for each method its best step and its standard step."""
         series = {name: list(zip(STEPS, line, strict=True)) for name, line in self.errors.items()}
         rows = tuple(
             (name, f"{min(line):.1e}", f"{STEPS[int(np.argmin(line))]:.1e}", f"{self.standard[name]:.1e}")
@@ -71,8 +71,8 @@ def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
     Steps are parts of max(|x|, 1); the error is the largest absolute one over the largest derivative. ArgumentError
     where f has no derivative, or where all derivatives are 0.
 
-    >>> found = step_errors(np.exp, 1.0)
-    >>> sorted(found.errors), min(found.errors["complex step"]) < 1e-15 < min(found.errors["central"]) < 1e-9
+    >>> result = step_errors(np.exp, 1.0)
+    >>> sorted(result.errors), min(result.errors["complex step"]) < 1e-15 < min(result.errors["central"]) < 1e-9
     (['central', 'complex step', 'forward'], True)
     """
     problem = problem_of(f, x, order, 10.0)
@@ -80,8 +80,8 @@ def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
         exact = reference_of(problem)
     if exact.refusal or not any(exact.values):
         why = exact.refusal or "all derivatives of this order are 0 here, so there is no relative error"
-        what = f"the error of differences of {problem.name}"
-        raise ArgumentError(what, where=user_place(), why=why, do="move the point")
+        subject = f"the error of differences of {problem.name}"
+        raise ArgumentError(subject, where=user_place(), why=why, do="move the point")
     scale = np.maximum(np.abs(problem.flat), 1.0)
     errors: dict[str, tuple[float, ...]] = {}
     standard: dict[str, float] = {}
@@ -93,7 +93,7 @@ def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
 
 
 def _methods(problem: ComparisonProblem) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
-    """Yield name, derivatives by step, and the step of the rule, of each method."""
+    """Yield the name, the derivatives as a function of the step, and the standard step of each method."""
     for kind in _KINDS:
         rule = float(standard_step(kind, problem.order, np.ones(1))[0])
         yield kind, partial(derivatives, problem.kernel.call, problem.flat, problem.order, kind), rule
@@ -103,7 +103,7 @@ def _methods(problem: ComparisonProblem) -> Iterator[tuple[str, Callable[[Any], 
         except InvariantError:
             raise
         except WorkbenchError:
-            return  # a function that tells complex numbers from real ones
+            return  # a function that treats complex numbers differently
         yield "complex step", partial(call, problem.flat), COMPLEX_STEP
 
 
@@ -129,10 +129,10 @@ def compare(
     derivative" (f has none here: a kink, the edge of its domain), "no number" (the result is nan or infinite),
     "failed", "not installed". The truth value of the result says whether no route is wrong.
 
-    >>> found = compare(lambda x: np.sin(x) * np.exp(x), 0.5, 2, only=["sympy.diff, lambdify", "AD", "differences"])
-    >>> [(row.route, row.verdict) for row in found.rows][:4]
+    >>> table = compare(lambda x: np.sin(x) * np.exp(x), 0.5, 2, only=["sympy.diff, lambdify", "AD", "differences"])
+    >>> [(row.route, row.verdict) for row in table.rows][:4]
     [('sympy.diff, lambdify', 'tested'), ('AD FF', 'proved'), ('AD FR', 'proved'), ('AD RF', 'proved')]
-    >>> found["AD FR"].ulp < 2 < 1e4 < found["differences central"].ulp
+    >>> table["AD FR"].ulp < 2 < 1e4 < table["differences central"].ulp
     True
     """
     problem = problem_of(f, x, order, max_seconds)
@@ -141,11 +141,11 @@ def compare(
 
 
 def _compared(
-    problem: ComparisonProblem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool,
-    progress: Progress | None,
+    problem: ComparisonProblem, function_and_point: tuple[Any, Any], only: Sequence[str] | None, times: bool,
+    plots: bool, progress: Progress | None,
 ) -> Comparison:  # fmt: skip
-    order, max_seconds, chosen = problem.order, problem.seconds, _chosen(problem, only)
-    with time_limit(10 * max_seconds, "compare: values of f in hundreds of digits"):
+    chosen = _chosen(problem, only)
+    with time_limit(10 * problem.seconds, "compare: values of f in hundreds of digits"):
         measures = Measures(problem, reference_of(problem), samples_of(problem), times)
     rows: list[Row] = []
     formulas: dict[str, Trace] = {}
@@ -159,46 +159,39 @@ def _compared(
             formulas[name] = exact
     none = Enclosure((), (), "no formula is exact")
     enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
+    if enclosure.middles:
+        rows = [row if row.ulp is None else replace(row, ulp_bound=enclosure.ulp_bound(row.values)) for row in rows]
     return Comparison(
-        problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
-        problem.short_formula, times, _pictures(*given, problem) if plots else (),
+        problem.name, problem.x, problem.order, measures.reference, enclosure, tuple(rows), problem.short_formula,
+        times, _pictures(*function_and_point, problem) if plots else (),
     )  # fmt: skip
 
 
 def _chosen(problem: ComparisonProblem, only: Sequence[str] | None) -> list[tuple[str, str, Route]]:
-    """Return the routes whose names begin as wanted; ArgumentError where there are none."""
+    """Return the routes whose names begin with `only`; ArgumentError if there are none."""
     known = routes(problem.order, np.shape(problem.x))
     if only is None:
         return known
     begins = (only,) if isinstance(only, str) else tuple(only)
-    if found := [route for route in known if route[0].startswith(begins)]:
-        return found
+    if chosen := [route for route in known if route[0].startswith(begins)]:
+        return chosen
     names = ", ".join(name for name, _, _ in known)
     raise ArgumentError(f"only={only!r}", where=user_place(), why="no route begins so", do=f"there are {names}")
 
 
-def _bounded(row: Row, enclosure: Enclosure) -> Row:
-    if row.ulp is None or not enclosure.middles:
-        return row
-    return replace(row, ulp_bound=enclosure.ulp_bound(row.values))
-
-
 def _pictures(f: Any, x: Any, problem: ComparisonProblem) -> Document:
-    """Return the plots, or why there are none."""
-    found: Document = ()
+    """Return the plots, or the reason why there are none."""
+    blocks: Document = ()
     for plot in (lambda: step_errors(f, x, problem.order), lambda: _growth(problem)):
         try:
-            found += plot().document()
+            blocks += plot().document()
         except WorkbenchError as error:
-            found += (Paragraph(str(error).splitlines()[0]),)
-    return found
+            blocks += (Paragraph(str(error).splitlines()[0]),)
+    return blocks
 
 
 def _growth(problem: ComparisonProblem) -> Growth:
-    """Return how operations grow from order to order; of a function of an array along the diagonal."""
-    if problem.scalar:
-        found = growth(problem.function, problem.x, max(problem.order, 4))
-    else:
-        ones = problem.shaped(np.ones(problem.inputs))
-        found = growth(lambda t: problem.function(t * ones), 0.0, max(problem.order, 4))
-    return replace(found, name=problem.name)
+    """Return the growth of operations with the order, for a function of an array along the diagonal."""
+    ones = problem.shaped(np.ones(problem.inputs))
+    f, x = (problem.function, problem.x) if problem.scalar else (lambda t: problem.function(t * ones), 0.0)
+    return replace(growth(f, x, max(problem.order, 4)), name=problem.name)

@@ -32,7 +32,7 @@ MOST_DIGITS = 9  # of a whole number that is written out
 
 @dataclass(frozen=True)
 class Sizes:
-    """Nodes and operations, each shared one counted once (graph) or at every use (tree). Exact whole numbers."""
+    """Exact numbers of nodes and operations; a shared one counts once (graph) or at every use (tree)."""
 
     graph: int
     tree: int
@@ -41,7 +41,7 @@ class Sizes:
 
     @property
     def swell(self) -> float:
-        """How many times larger the tree is than the graph.
+        """The size of the tree divided by that of the graph.
 
         >>> Sizes(graph=10, tree=500, operations=8, tree_operations=400).swell
         50.0
@@ -50,15 +50,15 @@ class Sizes:
 
 
 def sizes(rows: Rows, outputs: Sequence[int]) -> Sizes:
-    """Return the sizes of what the outputs need; aliases count for nothing.
+    """Return the sizes of the rows that the outputs need. Aliases do not count.
 
     >>> import symad as sa
     >>> def tower(x):
     ...     for _ in range(100):
     ...         x = np.sin(x) * x
     ...     return x
-    >>> found = sa.trace(tower, 1.0)
-    >>> size = sizes(found.graph, found.outputs.flat)
+    >>> traced = sa.trace(tower, 1.0)
+    >>> size = sizes(traced.graph, traced.outputs.flat)
     >>> size.graph, size.tree == 3 * 2**100 - 2
     (201, True)
     """
@@ -75,7 +75,7 @@ def sizes(rows: Rows, outputs: Sequence[int]) -> Sizes:
 
 
 def sizes_of_expressions(expressions: Sequence[Any]) -> Sizes:
-    """Return the sizes of SymPy expressions, their sums and products in pairs.
+    """Return the sizes of SymPy expressions, with binary sums and products.
 
     >>> x = sp.Symbol("x")
     >>> sizes_of_expressions([sp.sin(x) ** 2 + sp.sin(x)])
@@ -86,7 +86,7 @@ def sizes_of_expressions(expressions: Sequence[Any]) -> Sizes:
 
 
 def whole(number: int | None) -> str:
-    """Return a whole number, written out or as a power of ten; it may be far beyond any float.
+    """Return a whole number of any size, written out or as a power of ten.
 
     >>> whole(12345), whole(3 * 10**400), whole(None)
     ('12345', '3.0e+400', '')
@@ -100,7 +100,7 @@ def whole(number: int | None) -> str:
 
 
 def derivative_name(order: int) -> str:
-    """Return a name of the derivatives of an order.
+    """Return the name of the derivatives of an order.
 
     >>> derivative_name(1), derivative_name(3), derivative_name(22)
     ('First derivative', 'Third derivative', 'Derivative of order 22')
@@ -115,9 +115,9 @@ LARGEST_TENSOR = 4096  # entries of all derivatives of an order
 
 @dataclass(frozen=True)
 class Built:
-    """A route that is ready to be called, with the formula behind it, if any.
+    """A route ready to be called, with its formula, if any.
 
-    `traced` is the formula itself, where there is one; `seconds` is what building took, where others share a part.
+    `traced` is the formula, if any; `seconds` is the building time if routes share a part of it.
     """
 
     call: Callable[[Any], Any]
@@ -129,7 +129,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Timed:
-    """A function that several routes share, and the seconds that it took to make."""
+    """A function that several routes share, and the seconds to build it."""
 
     call: Callable[[Any], Any]
     seconds: float
@@ -148,17 +148,16 @@ class ComparisonProblem:
 
     @property
     def flat(self) -> Any:
-        """The point as a flat array."""
         return np.ravel(np.asarray(self.x, dtype=float))
 
     @property
     def inputs(self) -> int:
-        """How many numbers the function takes."""
+        """Number of inputs."""
         return len(self.flat)
 
     @property
     def scalar(self) -> bool:
-        """Whether the argument is one number and no array."""
+        """Whether the argument is a single number, not an array."""
         return np.ndim(self.x) == 0
 
     def shaped(self, flat: Any) -> Any:
@@ -167,33 +166,32 @@ class ComparisonProblem:
 
     @cached_property
     def kernel(self) -> Timed:
-        """The function itself, compiled, of a flat array."""
+        """The compiled function of a flat array."""
         start = time.perf_counter()
         kernel = compile_trace(self.traced, cache=False)
         taken = time.perf_counter() - start
         return Timed((lambda x: kernel(float(x[0]))) if self.scalar else lambda x: kernel(self.shaped(x)), taken)
 
     def exactly(self, x: Any) -> Any:
-        """Return the function's value at a flat array of mpmath numbers, in the digits that mpmath works in."""
+        """Return the value at a flat array of mpmath numbers, in mpmath's working digits."""
         graph, digits = self.traced.graph, mpmath.mp.dps
         values = dict(zip(self.traced.inputs.flat, x, strict=True))
         return evaluate(graph, self.traced.outputs.flat, values, arithmetic="reference", digits=digits)[0]
 
     @cached_property
     def formula(self) -> sp.Expr:
-        """The function as a SymPy expression; LimitError where its tree is too large for SymPy."""
+        """The function as a SymPy expression; LimitError if its tree is too large for SymPy."""
         (expression,) = to_sympy(self.traced.graph, self.traced.outputs.flat, evaluate=True)
-        return expression.xreplace({negative_zero: sp.S.Zero})  # which printers of SymPy do not know
+        return expression.xreplace({negative_zero: sp.S.Zero})  # SymPy's printers do not know it
 
     @property
     def short_formula(self) -> sp.Expr | None:
-        """The function as it was written, where that fits on a line."""
+        """The function as it was written; None if it is long."""
         graph, outputs = self.traced.graph, self.traced.outputs.flat
         return to_sympy(graph, outputs)[0] if sizes(graph, outputs).tree <= SHORT else None
 
     @cached_property
     def symbols(self) -> tuple[sp.Symbol, ...]:
-        """The symbols of the formula."""
         return tuple(self.traced.graph.atoms[node] for node in self.traced.inputs.flat)
 
     @cached_property
@@ -205,36 +203,36 @@ class ComparisonProblem:
             return error, time.perf_counter() - start
 
     def by_sympy(self) -> tuple[list[sp.Expr], float]:
-        """Return what `sympy.diff` gives, entry by entry in flat order, and the seconds that it took (once)."""
-        found, seconds = self._differentiated
-        if isinstance(found, Exception):
-            raise found
-        return found, seconds
+        """Return the derivatives by `sympy.diff` in flat order, and the seconds of the first call."""
+        result, seconds = self._differentiated
+        if isinstance(result, Exception):
+            raise result
+        return result, seconds
 
 
 def problem_of(f: Any, x: Any, order: int, seconds: float) -> ComparisonProblem:
-    """Return the problem of `compare`; ArgumentError where it is none."""
+    """Return the problem of `compare`; ArgumentError if it is invalid."""
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ArgumentError(f"order={order!r}", where=user_place(), do="give a whole number of 1 or more")
-    found = given(f, x)
-    point = as_floats(found.argument)
+    problem = given(f, x)
+    point = as_floats(problem.argument)
     entries = np.size(point) ** order
     if entries > LARGEST_TENSOR:
         raise LimitError(
             f"{np.size(point)} inputs and order {order}: {entries} entries", where=user_place(),
             why=f"the limit of a comparison is {LARGEST_TENSOR}", do="take fewer inputs, or a lower order",
         )  # fmt: skip
-    traced = trace(found.function, _named(point, found.symbols))
+    traced = trace(problem.function, _named(point, problem.symbols))
     if len(traced.outputs.flat) != 1:
         raise ArgumentError(
             f"a function with {len(traced.outputs.flat)} results", where=user_place(),
             why="routes are compared on a scalar function", do="choose one result: lambda x: f(x)[0]",
         )  # fmt: skip
-    return ComparisonProblem(found.function, found.name, point, order, seconds, traced)
+    return ComparisonProblem(problem.function, problem.name, point, order, seconds, traced)
 
 
 def _named(point: Any, symbols: Sequence[sp.Basic]) -> Any:
-    """Return real symbols in the place of the numbers, named as the user names them."""
+    """Return real symbols with the user's names in place of the numbers."""
     names = [sp.Symbol(str(symbol), real=True) for symbol in symbols]
     if len(set(names)) < len(names):
         return point
@@ -242,7 +240,7 @@ def _named(point: Any, symbols: Sequence[sp.Basic]) -> Any:
 
 
 def as_floats(x: Any) -> Any:
-    """Return the point as a float or an array of floats; ArgumentError for anything else."""
+    """Return the point as a float or an array of floats, else ArgumentError."""
     refuse_rules(x, "the point")
     try:
         array = np.asarray(x)
@@ -257,18 +255,18 @@ def as_floats(x: Any) -> Any:
 
 
 def differentiated_by(diff: Callable[[Any, Any], Any], formula: Any, symbols: Sequence[Any], order: int) -> list[Any]:
-    """Return all derivatives of an order, each differentiated once, in flat order.
+    """Return all derivatives of an order in flat order, each computed once.
 
     >>> x, y = sp.symbols("x y")
     >>> differentiated_by(sp.diff, x**2 * y, (x, y), 2)
     [2*y, 2*x, 2*x, 0]
     """
-    found: dict[tuple[int, ...], Any] = {(0,) * len(symbols): formula}
+    derivatives: dict[tuple[int, ...], Any] = {(0,) * len(symbols): formula}
     for _ in range(order):
         higher = {}
-        for times, expression in found.items():
+        for times, expression in derivatives.items():
             last = max((k for k, count in enumerate(times) if count), default=0)
             for k in range(last, len(symbols)):
                 higher[*times[:k], times[k] + 1, *times[k + 1 :]] = diff(expression, symbols[k])
-        found = higher
-    return list(spread(found, len(symbols), order))
+        derivatives = higher
+    return list(spread(derivatives, len(symbols), order))

@@ -34,7 +34,7 @@ ABOUT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Comparison(Shown):
-    """The rows of `compare`, their reference, f itself where it is short, and plots on request."""
+    """The rows of `compare`, their reference, f itself if it is short, and plots on request."""
 
     name: str
     x: Any
@@ -47,9 +47,8 @@ class Comparison(Shown):
     pictures: Document = ()
 
     def __getitem__(self, route: str) -> Row:
-        """Return the row of a route by its name; KeyError where there is none."""
-        found = {row.route: row for row in self.rows}
-        return found[route]
+        """Return the row of a route by its name; KeyError if there is none."""
+        return {row.route: row for row in self.rows}[route]
 
     def __bool__(self) -> bool:
         """Whether no route is wrong."""
@@ -65,7 +64,7 @@ class Comparison(Shown):
         return f"{derivative_name(self.order)} of {self.name} by every route"
 
     def document(self) -> Document:
-        """Return the table of the routes, the exact value, and the reasons behind the verdicts."""
+        """Return the table of routes, the exact value, and the reasons for the verdicts."""
         return (
             Heading(self.title, 1),
             *([Formula(self.formula, sp.Symbol(self.name))] if self.formula is not None else []),
@@ -79,7 +78,7 @@ class Comparison(Shown):
         )
 
     def table(self) -> tuple[tuple[Cell, ...], tuple[tuple[Cell, ...], ...], str]:
-        """Return header, rows and alignment: value only for a scalar, times only where they were measured."""
+        """Return header, rows and alignment. Values are only for a scalar, times only if measured."""
         scalar = all(len(row.values) <= 1 for row in self.rows)
         none_lost = scalar or not any(row.lost for row in self.rows)
         left_out = {"value": not scalar, "lost": none_lost, "build": not self.times, "call": not self.times}
@@ -98,7 +97,7 @@ class Comparison(Shown):
         return f"At {point}, exactly {shown}{more}: {self.reference.source}. {self._enclosed()}"
 
     def _enclosed(self) -> str:
-        """Say what ball arithmetic makes of the exact values."""
+        """Return a sentence that compares the enclosure with the exact values."""
         if not self.enclosure.middles:
             return f"No enclosure by ball arithmetic: {self.enclosure.refusal}."
         says = "encloses the same values" if self.enclosure.contains(self.reference.values) else "encloses OTHER values"
@@ -109,7 +108,7 @@ class Comparison(Shown):
         return markdown_table(*self.table())
 
     def csv(self) -> str:
-        """Return all that is known of the routes as comma-separated values."""
+        """Return all columns as comma-separated values."""
         text, records = io.StringIO(), self.records()
         writer = csv.DictWriter(text, list(records[0]) if records else ["route"], lineterminator="\n")
         writer.writeheader()
@@ -163,11 +162,11 @@ COLUMNS: tuple[tuple[str, str, Callable[[Row], Cell]], ...] = (
 
 
 def _reasons(rows: Sequence[Row]) -> list[tuple[Cell, ...]]:
-    """Return each reason once, with the routes that it is of."""
-    found: dict[str, list[str]] = {}
+    """Return each reason once, with its routes."""
+    routes_of: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault(row.reason, []).append(row.route)
-    return [("; ".join(names), reason) for reason, names in found.items()]
+        routes_of.setdefault(row.reason, []).append(row.route)
+    return [("; ".join(names), reason) for reason, names in routes_of.items()]
 
 
 def markdown_table(header: Sequence[Cell], rows: Sequence[Sequence[Cell]], align: str) -> str:

@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measures:
-    """The reference for a route; `provable` if a tested formula of sympy.diff can prove equality."""
+    """The reference for a route. `provable`: a tested formula of sympy.diff can prove equality."""
 
     problem: ComparisonProblem
     reference: Reference
@@ -81,12 +81,12 @@ class Judged:
 
 
 def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[Row, Trace | None]:
-    """Build a route, call it and judge it; whatever goes wrong is the row's reason. With a formula that is exact."""
+    """Build, call and judge a route. Any error becomes the row's reason. Also return a formula that is exact."""
     problem, called = measures.problem, None
     guards = time_limit(problem.seconds, name), limits(None, problem.seconds)
     try:
         with guards[0], guards[1], np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other libraries; what they warn of is seen in the numbers
+            warnings.simplefilter("ignore")  # of other libraries; the numbers show what they warn about
             start = time.perf_counter()
             built = route.build(problem, variant)
             taken = time.perf_counter() - start if built.seconds is None else built.seconds
@@ -95,8 +95,8 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
             judged = _judged(measures, built, route.expected(problem.order))
     except NotInstalledError as error:
         return Row(name, route.family, "not installed", str(error)), None
-    except Exception as error:  # also what another library raises, whatever that is
-        return Row(name, route.family, "failed", _told(error)), None
+    except Exception as error:  # another library may raise anything
+        return Row(name, route.family, "failed", _error_line(error)), None
     row = Row(
         name, route.family, judged.verdict, judged.reason, values, operations=built.operations, sizes=built.sizes,
         build_seconds=taken if measures.times else None, call_seconds=called,
@@ -104,56 +104,55 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
     return _measured(row, measures.reference, route.expected(problem.order)), judged.exact
 
 
-def _told(error: Exception) -> str:
-    """Return an error in one line; what users can do about it, and where, is no business of a table."""
+def _error_line(error: Exception) -> str:
+    """Return an error in one line, without place and advice."""
     if isinstance(error, WorkbenchError):
         return f"{error.what}: {error.why}" if error.why else error.what
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-def _flat(problem: ComparisonProblem, found: Any) -> tuple[float, ...]:
-    values = np.asarray(found, dtype=float).ravel()
+def _flat(problem: ComparisonProblem, result: Any) -> tuple[float, ...]:
+    values = np.asarray(result, dtype=float).ravel()
     if len(values) != problem.inputs**problem.order:
         raise ValueError(f"{len(values)} values, where there are {problem.inputs**problem.order} derivatives")
     return tuple(values.tolist())
 
 
 def _judged(measures: Measures, built: Built, expected: float) -> Judged:
-    """Judge whether a route computes the derivative at all, by its formula or by its values elsewhere."""
+    """Judge whether a route computes the derivative, by its formula or by its values at random points."""
     problem, samples = measures.problem, measures.samples
     if not samples:
         return Judged("no number", "f has no number at any random point")
     if built.traced is None:
-        digits = digits_at(problem, built.call, samples)
-        if digits is None:
+        if (digits := digits_at(problem, built.call, samples)) is None:
             return Judged("inaccurate", "overflow or underflow may spoil floats at every random point")
         return _judged_by_values(digits, len(samples), expected)
-    found = agreement(problem, built.traced, samples)
-    if not found.points:
-        return Judged("no number", str(found))
-    if not found.passed:
-        return Judged("wrong", str(found))
+    result = agreement(problem, built.traced, samples)
+    if not result.points:
+        return Judged("no number", str(result))
+    if not result.passed:
+        return Judged("wrong", str(result))
     if _wrong_here(measures, built.traced):
-        return Judged("wrong", f"{found}; but at this very point the formula gives another number")
-    if found.agreed < found.points:
-        return Judged("agrees", str(found))
+        return Judged("wrong", f"{result}; but at this very point the formula gives another number")
+    if result.agreed < result.points:
+        return Judged("agrees", str(result))
     seconds = min(LONGEST_PROOF, problem.seconds / 2)
     if measures.provable and proved(built.traced, problem.by_sympy()[0], problem.symbols, seconds):
         return Judged("proved", PROOF, built.traced)
-    return Judged("tested", str(found), built.traced)
+    return Judged("tested", str(result), built.traced)
 
 
 def _wrong_here(measures: Measures, traced: Trace) -> bool:
-    """Whether a formula, evaluated in many digits, is not the derivative at the point itself."""
+    """Whether a formula, evaluated in many digits, is wrong at the point itself."""
     reference = measures.reference
     if reference.refusal or reference.source != FROM_VALUES:
         return False
-    found = agreement(measures.problem, traced, [sample_at(measures.problem, reference.values)])
-    return found.points > 0 and not found.passed
+    result = agreement(measures.problem, traced, [sample_at(measures.problem, reference.values)])
+    return result.points > 0 and not result.passed
 
 
 def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
-    """Judge a route without a formula: it agrees or is inaccurate, for only a formula can be shown to be wrong."""
+    """Judge a route without a formula: it agrees or is inaccurate. Only a formula can be wrong."""
     reason = f"{digits:.2g} digits at the best of {points} random points"
     needed = needed_digits(expected)
     if expected:
@@ -162,7 +161,7 @@ def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
 
 
 def needed_digits(expected: float) -> float:
-    """Return the right digits that a route should have, given the relative error that it has by design.
+    """Return the right digits that a route should have, given its relative error by design.
 
     >>> needed_digits(1e-4), needed_digits(0.0)
     (4.0, 6.0)
@@ -171,7 +170,7 @@ def needed_digits(expected: float) -> float:
 
 
 def _measured(row: Row, reference: Reference, expected: float) -> Row:
-    """Return a row with its error at the point, and what that says of its verdict."""
+    """Return a row with its error at the point and the resulting verdict."""
     if reference.refusal:
         return replace(row, verdict="no derivative", reason=f"f has none at this point; elsewhere: {row.reason}")
     odd = [value for value in row.values if not math.isfinite(value)]
@@ -192,7 +191,7 @@ def _measured(row: Row, reference: Reference, expected: float) -> Row:
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a row, see there."""
+    """The errors of a row, as in `Row`."""
 
     ulp: float | None
     digits: float | None
@@ -201,25 +200,25 @@ class Errors:
 
 
 def errors_of(values: Sequence[float], reference: Reference) -> Errors:
-    """Return how far values are from the exact ones.
+    """Return the errors of values against the reference.
 
     >>> errors_of([1.0, 2.0], Reference((1, 2)))
     Errors(ulp=0.0, digits=16.0, absolute=0.0, lost=0)
     """
-    found = compare_exact(values, reference.values)
+    errors = compare_exact(values, reference.values)
     pairs = list(zip(values, reference.values, strict=True))
     largest = max(abs(float(exact)) for exact in reference.values)
     lost = sum(not abs(mpmath.mpf(value) - exact) < abs(exact) for value, exact in pairs if exact)
     if not largest:
-        return Errors(None, None, found.scaled, 0)
-    if not math.isfinite(found.scaled):
+        return Errors(None, None, errors.scaled, 0)
+    if not math.isfinite(errors.scaled):
         return Errors(math.inf, 0.0, math.inf, lost)
-    digits = -math.log10(found.scaled) if found.scaled else 16.0
-    return Errors(found.worst_ulp, min(16.0, max(0.0, digits)), found.scaled * largest, lost)
+    digits = -math.log10(errors.scaled) if errors.scaled else 16.0
+    return Errors(errors.worst_ulp, min(16.0, max(0.0, digits)), errors.scaled * largest, lost)
 
 
 def calling_time(call: Callable[[Any], Any], x: Any) -> float:
-    """Return the seconds of one call, the best of a few bursts (of this machine, at this moment)."""
+    """Return the seconds of one call, the best of a few bursts."""
     start = time.perf_counter()
     call(x)
     best = time.perf_counter() - start

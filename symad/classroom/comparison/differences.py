@@ -1,7 +1,7 @@
 """Derivatives by finite differences, in floats and, as a reference, in many digits.
 
-A derivative of any order and any mix of directions is a product of first differences, so one stencil serves all: its
-points are whole multiples of the steps, its coefficients whole numbers.
+A derivative of any order and any mix of directions is a product of first differences, so one stencil serves all. Its
+offsets are integer multiples of the steps, and its coefficients are integers.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ EPSILON = 2.0**-52
 LEVELS = 8  # steps of an extrapolation, each half the one before
 EXACT_DIGITS = 50
 EXACT_STEPS = (30, 240, 480)  # decimal places by which the step of a reference is smaller than the point
-SETTLED_DIGITS = 40  # that two steps have to give alike
+SETTLED_DIGITS = 40  # in which two steps have to agree
 
 
 def stencil(times: Sequence[int], kind: Kind) -> dict[tuple[int, ...], int]:
-    """Return `{offset: coefficient}` of the difference taken `times[d]` times along direction d.
+    """Return `{offset: coefficient}` of the difference taken `times[d]` times in direction d.
 
     Offsets count steps, those of central differences half steps.
 
@@ -37,20 +37,20 @@ def stencil(times: Sequence[int], kind: Kind) -> dict[tuple[int, ...], int]:
     >>> stencil((1, 1), "forward")
     {(0, 0): 1, (0, 1): -1, (1, 0): -1, (1, 1): 1}
     """
-    found = {(0,) * len(times): 1}
+    coefficients = {(0,) * len(times): 1}
     for direction, count in enumerate(times):
         for _ in range(count):
             moved: dict[tuple[int, ...], int] = {}
-            for offset, coefficient in found.items():
+            for offset, coefficient in coefficients.items():
                 for end, sign in zip(ENDS[kind], (-1, 1), strict=True):
                     place = (*offset[:direction], offset[direction] + end, *offset[direction + 1 :])
                     moved[place] = moved.get(place, 0) + sign * coefficient
-            found = moved
-    return found
+            coefficients = moved
+    return coefficients
 
 
 def difference(f: Function, x: Any, steps: Sequence[Any], times: Sequence[int], kind: Kind) -> Any:
-    """Return the difference of f at a flat array x (of floats, or of mpmath numbers) along steps, not divided by them.
+    """Return the undivided difference of f at a flat array x (floats or mpmath numbers) along steps.
 
     >>> float(difference(lambda x: x[0] ** 2, np.array([3.0]), [np.array([0.5])], (2,), "central"))
     0.5
@@ -83,37 +83,37 @@ def nearest_power(step: Any) -> Any:
 
 
 def derivatives(f: Function, x: Any, order: int, kind: Kind, step: Any) -> Any:
-    """Return all derivatives of an order of a scalar f at a flat array x, as a flat array (C order), by differences.
+    """Return all derivatives of an order of a scalar f at a flat array x by differences, flat in C order.
 
     >>> derivatives(lambda x: x[0] ** 2 * x[1], np.array([2.0, 3.0]), 2, "central", np.full(2, 2.0**-10)).tolist()
     [6.0, 4.0, 4.0, 0.0]
     """
     axes = np.diag(step)
-    found = {}
+    by_index = {}
     for times in multi_indices(len(x), order):
         used = [k for k, count in enumerate(times) if count]
         raw = difference(f, x, [axes[k] for k in used], [times[k] for k in used], kind)
-        found[times] = raw / math.prod(step[k] ** times[k] for k in used)
-    return spread(found, len(x), order).astype(float)
+        by_index[times] = raw / math.prod(step[k] ** times[k] for k in used)
+    return spread(by_index, len(x), order).astype(float)
 
 
 def spread(values: dict[tuple[int, ...], Any], inputs: int, order: int) -> Any:
-    """Return the flat symmetric tensor of derivatives by multi-index, an array of objects.
+    """Return the flat symmetric tensor of derivatives by multi-index, as an array of objects.
 
     >>> spread({(2, 0): 1, (1, 1): 2, (0, 2): 3}, 2, 2).tolist()
     [1, 2, 2, 3]
     """
-    found = np.empty(inputs**order, dtype=object)
+    tensor = np.empty(inputs**order, dtype=object)
     for position, place in enumerate(product(range(inputs), repeat=order)):
-        found[position] = values[tuple(place.count(k) for k in range(inputs))]
-    return found
+        tensor[position] = values[tuple(place.count(k) for k in range(inputs))]
+    return tensor
 
 
 def extrapolated(f: Function, x: Any, order: int) -> Any:
     """Return all derivatives of an order by Richardson extrapolation of central differences.
 
-    From a quarter of max(|x|, 1) on, each step is half the one before; what changed least is taken. Places where f
-    has no number are left out.
+    The first step is a quarter of max(|x|, 1), and each next one half of that. The value that changed least is taken.
+    Places where f has no number are skipped.
     """
     largest = nearest_power(np.maximum(np.abs(x), 1.0) / 4)
     best, change, before = np.array(np.nan), np.array(np.inf), list[Any]()
@@ -130,7 +130,7 @@ def extrapolated(f: Function, x: Any, order: int) -> Any:
 
 
 def evaluations(inputs: int, order: int, kind: Kind) -> int:
-    """Return how often the function is called for all derivatives of an order.
+    """Return the number of function calls for all derivatives of an order.
 
     >>> evaluations(1, 1, "central"), evaluations(2, 2, "forward")
     (2, 10)
@@ -139,20 +139,20 @@ def evaluations(inputs: int, order: int, kind: Kind) -> int:
 
 
 def working_digits(order: int, x: Any = (), places: int = EXACT_STEPS[0]) -> int:
-    """Return the digits in which a reference is worked out: what differences cancel near x, and twice as many again."""
+    """Return the digits for a reference: those that differences cancel near x, and as many again."""
     decades = [int(abs(mpmath.log10(abs(value)))) for value in x if value and mpmath.isfinite(value)]
     return order * (places + 10 + 3 * max(decades, default=0)) + max(decades, default=0) + places + 2 * EXACT_DIGITS
 
 
 def exact_scale(x: Any) -> Any:
-    """Return the length that the step of a reference is a part of: the smallest |x| that is not 0, and at most 1."""
+    """Return the unit of a reference's step: the smallest non-zero |x|, at most 1."""
     return min([mpmath.mpf(1), *(abs(value) for value in x if value)])
 
 
 def exact_difference(
     f: Function, x: Any, directions: Sequence[Any], times: Sequence[int], kind: Kind, places: int = EXACT_STEPS[0]
 ) -> Any:
-    """Return a difference quotient of mpmath numbers whose step is 10**-places of the point, in many digits.
+    """Return a difference quotient of mpmath numbers in many digits, with step 10**-places of the point.
 
     >>> point = np.array([mpmath.mpf(1)])
     >>> slope = exact_difference(lambda x: mpmath.exp(x[0]), point, [np.array([mpmath.mpf(1)])], (1,), "central")
@@ -165,10 +165,10 @@ def exact_difference(
 
 
 def settled_difference(f: Function, x: Any, directions: Sequence[Any], times: Sequence[int]) -> Any:
-    """Return a derivative along directions to 40 digits or more, from values of f alone; nan where there is none.
+    """Return a derivative along directions to at least 40 digits, from values of f alone; nan if there is none.
 
-    No rule of differentiation takes part. Smaller steps have to give the same number, or shrink it as they shrink
-    the truncation error of an exact 0: a function may be as steep as it likes.
+    No rule of differentiation takes part. Smaller steps have to give the same number, however steep the function is, or
+    a number that shrinks as the truncation error of an exact 0 does.
 
     >>> point = np.array([mpmath.mpf(1)])
     >>> steep = settled_difference(lambda x: mpmath.sin(10**40 * x[0]), point, [np.array([mpmath.mpf(1)])], (1,))
@@ -176,10 +176,10 @@ def settled_difference(f: Function, x: Any, directions: Sequence[Any], times: Se
     ...     bool(abs(steep / (10**40 * mpmath.cos(10**40)) - 1) < mpmath.mpf(10) ** -40)
     True
     """
-    found = before = mpmath.nan
+    slope = before = mpmath.nan
     for places in EXACT_STEPS:
-        before, found = found, exact_difference(f, x, directions, times, "central", places)
-        if found and abs(found - before) <= abs(found) * mpmath.mpf(10) ** -SETTLED_DIGITS:
-            return found
+        before, slope = slope, exact_difference(f, x, directions, times, "central", places)
+        if slope and abs(slope - before) <= abs(slope) * mpmath.mpf(10) ** -SETTLED_DIGITS:
+            return slope
     nothing = abs(before) * mpmath.mpf(10) ** -SETTLED_DIGITS + (1 + abs(f(x))) * mpmath.mpf(10) ** -EXACT_STEPS[1]
-    return mpmath.mpf(0) if abs(found) <= nothing else mpmath.nan
+    return mpmath.mpf(0) if abs(slope) <= nothing else mpmath.nan

@@ -1,7 +1,7 @@
 """Decide whether a formula is the derivative: by algebra where that is quick, else at random points.
 
-A test contracts all derivatives with random directions, so that one number is compared for each point, and every
-entry takes part. What it is compared with comes from values of f alone (`differences`).
+A test contracts all derivatives with random directions: it compares one number at each point, and every entry counts.
+The reference comes from values of f alone (`differences`).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from symad.tracing.trace import Trace
 AGREED_DIGITS = 30
 ROUNDED_DIGITS = 10  # of a formula that multiplies and adds floats of f
 OWN_FLOATS_DIGITS = 14  # of a formula with floats where f has none: each is rounded once
-GRID = 2**40  # each coordinate of a random point is one of so many
+GRID = 2**40  # possible values of each coordinate of a random point
 POINTS = 4
 MILD = 1e100  # numbers between 1/MILD and MILD neither overflow nor underflow in a route, its steps included
 LARGEST_PROOF = 400  # nodes of the trees of both sides
-UNPROVABLE = (sp.Max, sp.Min, sp.Piecewise, sp.Heaviside)  # SymPy takes cases apart, which takes long
+UNPROVABLE = (sp.Max, sp.Min, sp.Piecewise, sp.Heaviside)  # SymPy splits cases, which takes long
 
 Degree = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A random point, random directions, and the derivative along them there to 40 digits; noise counts as 0."""
+    """A random point, random directions, and the derivative along them to 40 digits. Noise counts as 0."""
 
     x: Any
     directions: tuple[Any, ...]
@@ -50,22 +50,22 @@ class Sample:
 
 @dataclass(frozen=True)
 class Agreement:
-    """At how many random points a route agreed, of how many that have numbers; and the chance that this is luck."""
+    """The number of random points where a route agrees, of those with numbers, and a bound of the chance."""
 
     agreed: int
     points: int
     degree: int | None = None
     least: float = 0.0  # right digits at the worst of the points
-    rounded: float = math.inf  # right digits that are enough, as floats in the formula were rounded
+    rounded: float = math.inf  # right digits that suffice, because floats in the formula were rounded
 
     @property
     def passed(self) -> bool:
-        """Whether it agrees to AGREED_DIGITS digits; a formula with rounded floats, to those that these leave."""
+        """Whether it agrees to AGREED_DIGITS digits, or to those that rounded floats leave."""
         return self.points > 0 and (self.agreed == self.points or self.least >= self.rounded)
 
     @property
     def probability(self) -> float | None:
-        """A bound of the probability that a wrong rational function passes (Schwartz, Zippel); None for others."""
+        """A bound of the probability that a wrong rational function passes (Schwartz, Zippel), else None."""
         return None if self.degree is None else min(1.0, self.degree / GRID) ** self.points
 
     def __str__(self) -> str:
@@ -83,12 +83,12 @@ class Agreement:
 
 
 def samples_of(problem: ComparisonProblem) -> list[Sample]:
-    """Return random points around the point, near and far in turn, where f has a derivative along random directions.
+    """Return random points near and far in turn, where f has a derivative along random directions.
 
-    They are always the same, so that a comparison can be repeated.
+    They are always the same: comparisons are reproducible.
     """
     generator = np.random.default_rng(0)
-    found: list[Sample] = []
+    samples: list[Sample] = []
     center = np.where(np.isfinite(problem.flat), problem.flat, 1.0)
     for attempt in range(3 * POINTS):
         size = np.maximum(np.abs(center), 0.0 if attempt % 2 else 1.0)
@@ -101,18 +101,18 @@ def samples_of(problem: ComparisonProblem) -> list[Sample]:
         if mpmath.isfinite(exact):
             along = tuple(directions) if not problem.scalar else tuple(directions) * problem.order
             scale = max(abs(value) for value in (*x, mpmath.mpf(10) ** -10)) ** problem.order
-            found.append(Sample(x, along, exact, abs(problem.exactly(x)) / scale * _tenth(30)))
-        if len(found) == POINTS:
+            samples.append(Sample(x, along, exact, abs(problem.exactly(x)) / scale * _tenth(30)))
+        if len(samples) == POINTS:
             break
-    return found
+    return samples
 
 
 def sample_at(problem: ComparisonProblem, values: Sequence[Any]) -> Sample:
-    """Return the sample of the point itself, whose exact derivatives are known."""
+    """Return the sample of the point itself with its exact derivatives."""
     generator, times = np.random.default_rng(2), problem.order
     with mpmath.workdps(working_digits(times, _exact(problem.flat))):
-        one = [_exact(1.0)] * times
-        along = one if problem.scalar else [_exact(_random(generator, problem.inputs)) for _ in range(times)]
+        ones = [_exact(1.0)] * times
+        along = ones if problem.scalar else [_exact(_random(generator, problem.inputs)) for _ in range(times)]
         return Sample(_exact(problem.flat), tuple(along), contracted(np.array(values, dtype=object), along), 0)
 
 
@@ -125,7 +125,7 @@ def _exact(values: Any) -> Any:
 
 
 def contracted(tensor: Any, directions: Sequence[Any]) -> Any:
-    """Return a flat tensor contracted with one direction after the other.
+    """Return a flat tensor contracted with all directions in turn.
 
     >>> float(contracted(np.array([1.0, 2.0, 3.0, 4.0]), [np.array([1.0, 0.0]), np.array([0.0, 1.0])]))
     2.0
@@ -137,36 +137,28 @@ def contracted(tensor: Any, directions: Sequence[Any]) -> Any:
 
 
 def agreement(problem: ComparisonProblem, traced: Trace, points: Sequence[Sample]) -> Agreement:
-    """Return at how many random points a formula is the derivative, to AGREED_DIGITS digits."""
-    found = list[float]()
+    """Return the number of random points where a formula is the derivative to AGREED_DIGITS digits."""
+    correct = list[float]()
     for point in points:
         digits = working_digits(problem.order, point.x)
         with mpmath.workdps(digits):
             values = dict(zip(traced.inputs.flat, point.x, strict=True))
             tensor = evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=digits)
             if all(map(mpmath.isfinite, tensor)):
-                found.append(_digits(np.array(tensor, dtype=object), point))
-    agreed = sum(right >= AGREED_DIGITS for right in found)
-    return Agreement(
-        agreed, len(found), difference_degree(problem, traced), min(found, default=0.0), _rounded(problem, traced)
-    )
-
-
-def _rounded(problem: ComparisonProblem, traced: Trace) -> float:
-    """Return how many digits a right formula has at least."""
-    if not _has_floats(traced):
-        return math.inf
-    return ROUNDED_DIGITS if _has_floats(problem.traced) else OWN_FLOATS_DIGITS
+                correct.append(_digits(np.array(tensor, dtype=object), point))
+    agreed, degree = sum(right >= AGREED_DIGITS for right in correct), difference_degree(problem, traced)
+    rounded = ROUNDED_DIGITS if _has_floats(problem.traced) else OWN_FLOATS_DIGITS
+    least = min(correct, default=0.0)
+    return Agreement(agreed, len(correct), degree, least, rounded if _has_floats(traced) else math.inf)
 
 
 def _has_floats(traced: Trace) -> bool:
-    return any(
-        isinstance(traced.graph.atoms.get(node), sp.Float) for node in reachable(traced.graph, traced.outputs.flat)
-    )
+    atoms = traced.graph.atoms
+    return any(isinstance(atoms.get(node), sp.Float) for node in reachable(traced.graph, traced.outputs.flat))
 
 
 def _digits(tensor: Any, point: Sample) -> float:
-    """Return how many digits of a contraction are right, of the largest of its terms; noise does not count."""
+    """Return the right digits of a contraction relative to its largest term. Noise does not count."""
     gap = abs(contracted(tensor, point.directions) - point.exact)
     if gap <= point.noise * _tenth(60):
         return math.inf
@@ -175,30 +167,30 @@ def _digits(tensor: Any, point: Sample) -> float:
 
 
 def digits_at(problem: ComparisonProblem, call: Any, points: Sequence[Sample]) -> float | None:
-    """Return the most digits that a route has at any of the random points (16 where it is exact).
+    """Return the most right digits that a route has at any random point (16 if it is exact).
 
-    None where points or derivatives are so large or small that a right route may overflow or underflow on the way.
+    None if points or derivatives are so large or small that a right route may overflow or underflow.
     """
-    held = [
+    usable = [
         point
         for point in points
         if all(1 / MILD < abs(number) < MILD for number in point.x if number)
         and (abs(point.exact) <= point.noise or 1 / MILD < abs(point.exact) < MILD)
     ]
-    best = 0.0 if held else None
-    for point in held:
+    best = 0.0 if usable else None
+    for point in usable:
         with np.errstate(all="ignore"):
             values = np.asarray(call(problem.shaped(point.x.astype(float))), dtype=float).ravel()
-        found = float(contracted(values, [v.astype(float) for v in point.directions]))
-        if math.isfinite(found):
-            best = max(best or 0.0, right_digits(found, point.exact, point.noise))
+        slope = float(contracted(values, [v.astype(float) for v in point.directions]))
+        if math.isfinite(slope):
+            best = max(best or 0.0, right_digits(slope, point.exact, point.noise))
     return best
 
 
 def right_digits(value: float, exact: Any, noise: Any = 0) -> float:
-    """Return how many decimal digits of a number are right: minus log10 of the relative error, between 0 and 16.
+    """Return the right decimal digits of a number: minus log10 of the relative error, between 0 and 16.
 
-    What is smaller than the noise counts as 0, and is measured by a number 10**30 times as large.
+    A number below the noise counts as 0, and its error is relative to 10**30 times the noise.
 
     >>> right_digits(1.001, mpmath.mpf(1)) > 2.9, right_digits(1e-20, mpmath.mpf(0), mpmath.mpf(10) ** -30)
     (True, 16.0)
@@ -215,9 +207,9 @@ def _tenth(digits: int) -> Any:
 
 
 def difference_degree(problem: ComparisonProblem, traced: Trace) -> int | None:
-    """Return a bound of the degree of route minus derivative, as a rational function of point and directions.
+    """Return a bound of the degree of route minus derivative in point and directions.
 
-    None where one of the two is no rational function.
+    None if one of the two is no rational function.
     """
     f = degrees(problem.traced.graph, problem.traced.outputs.flat, problem.traced.inputs.flat)
     route = degrees(traced.graph, traced.outputs.flat, traced.inputs.flat)
@@ -230,11 +222,11 @@ def difference_degree(problem: ComparisonProblem, traced: Trace) -> int | None:
 
 
 def degrees(rows: Rows, outputs: Sequence[int], inputs: Sequence[int]) -> Degree | None:
-    """Return bounds of the degrees of numerator and common denominator; None for what is no rational function.
+    """Return bounds of the degrees of numerator and denominator; None if it is no rational function.
 
     >>> import symad as sa
-    >>> found = sa.trace(lambda x: x**3 / (1 + x**2), 1.0)
-    >>> degrees(found.graph, found.outputs.flat, found.inputs.flat)
+    >>> traced = sa.trace(lambda x: x**3 / (1 + x**2), 1.0)
+    >>> degrees(traced.graph, traced.outputs.flat, traced.inputs.flat)
     (3, 2)
     """
     known: dict[int, Degree] = dict.fromkeys(inputs, (1, 0))
@@ -263,27 +255,23 @@ def _added(parts: Sequence[Degree]) -> Degree:
 
 
 def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.Symbol], seconds: float) -> bool:
-    """Whether algebra shows that a formula equals expressions of `sympy.diff`, within a bound of size and time."""
+    """Whether algebra shows that a formula equals `sympy.diff`, within bounds of size and time."""
     try:
         with time_limit(seconds, "a proof"):
             exact = not _has_floats(traced)  # SymPy would round their sums and products
-            found = to_sympy(traced.graph, traced.outputs.flat, evaluate=exact)
-            size = sizes_of_expressions([*found, *expressions]).tree
+            formulas = to_sympy(traced.graph, traced.outputs.flat, evaluate=exact)
+            size = sizes_of_expressions([*formulas, *expressions]).tree
             if size > LARGEST_PROOF or any(expression.has(*UNPROVABLE) for expression in expressions):
                 return False
             names = dict(zip((traced.graph.atoms[node] for node in traced.inputs.flat), symbols, strict=True))
-            pairs = dict.fromkeys(zip(found, expressions, strict=True))
+            pairs = dict.fromkeys(zip(formulas, expressions, strict=True))
             sides = ((_rational(left).xreplace(names), _rational(right)) for left, right in pairs)
-            return all(algebraic_gap(*map(_written_out, both)) == 0 for both in sides)
+            # Functions that SymPy lacks, such as expit and hypot, are written out.
+            return all(algebraic_gap(*(sp.expand_func(side.doit()) for side in both)) == 0 for both in sides)
     except (LimitError, RecursionError, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):
         return False
 
 
-def _written_out(expression: sp.Expr) -> sp.Expr:
-    """Return an expression with the functions that SymPy lacks in those that it has: expit, hypot..."""
-    return sp.expand_func(expression.doit())
-
-
 def _rational(expression: sp.Expr) -> sp.Expr:
-    """Return an expression with its floats as the binary fractions that they are."""
+    """Return an expression with its floats as exact binary fractions."""
     return expression.xreplace({number: sp.Rational(float(number)) for number in expression.atoms(sp.Float)})

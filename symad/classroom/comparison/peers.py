@@ -18,7 +18,7 @@ from codegen.ir.program import Head, needed
 from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, differentiated_by
 from symad.errors import LoweringError
 
-# How the libraries spell a head; the first name that a library has is taken. Everything else is refused by name.
+# The libraries' names for a head; the first one that exists is used. Other heads are refused by name.
 SPELLINGS: dict[str, str] = {
     "asin": "arcsin asin", "acos": "arccos acos", "atan": "arctan atan", "asinh": "arcsinh asinh",
     "acosh": "arccosh acosh", "atanh": "arctanh atanh", "Abs": "abs fabs Abs", "Max": "maximum fmax Max",
@@ -31,11 +31,11 @@ SPELLINGS: dict[str, str] = {
 
 
 class NotInstalledError(Exception):
-    """The other library is not there, which is no error of the comparison."""
+    """The other library is not installed, which is no error of the comparison."""
 
 
 def library(name: str) -> Any:
-    """Return another library; NotInstalledError where it is not installed."""
+    """Return another library; NotInstalledError if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -43,7 +43,7 @@ def library(name: str) -> Any:
 
 
 def carried_out(problem: ComparisonProblem, inputs: Any, functions: Any) -> Any:
-    """Return the function's value on the numbers of another library; LoweringError for a head that it lacks.
+    """Return the function's value on another library's numbers; LoweringError for a head that it lacks.
 
     >>> from symad.classroom.comparison.comparison_problem import problem_of
     >>> bool(carried_out(problem_of(lambda x: np.sin(x) / x, 2.0, 1, 1.0), [2.0], np) == np.sin(2.0) / 2.0)
@@ -83,16 +83,16 @@ def _power(functions: Any, base: Any, exponent: Any) -> Any:
 
 def jax(problem: ComparisonProblem) -> Built:
     """Nested `jax.grad`, or forward over reverse mode, in 64 bits, by `jax.jit`."""
-    found, numbers = library("jax"), library("jax.numpy")
-    double = found.enable_x64 if hasattr(found, "enable_x64") else library("jax.experimental").enable_x64
+    module, numbers = library("jax"), library("jax.numpy")
+    double = module.enable_x64 if hasattr(module, "enable_x64") else library("jax.experimental").enable_x64
 
     def function(x: Any) -> Any:
         return carried_out(problem, [x] if problem.scalar else list(x.ravel()), numbers)
 
-    derived = found.grad(function)
+    derived = module.grad(function)
     for _ in range(problem.order - 1):
-        derived = found.grad(derived) if problem.scalar else found.jacfwd(derived)
-    kernel = found.jit(derived)
+        derived = module.grad(derived) if problem.scalar else module.jacfwd(derived)
+    kernel = module.jit(derived)
 
     def call(x: Any) -> Any:
         with double(True):
@@ -104,26 +104,26 @@ def jax(problem: ComparisonProblem) -> Built:
 
 def casadi(problem: ComparisonProblem) -> Built:
     """Jacobians of Jacobians of SX expressions, on CasADi's virtual machine."""
-    found = library("casadi")
-    x = found.SX.sym("x", problem.inputs)
-    derived = carried_out(problem, found.vertsplit(x), found)
+    module = library("casadi")
+    x = module.SX.sym("x", problem.inputs)
+    derived = carried_out(problem, module.vertsplit(x), module)
     for _ in range(problem.order):
-        derived = found.vec(found.jacobian(derived, x).T)
-    kernel = found.Function("derivative", [x], [derived])
+        derived = module.vec(module.jacobian(derived, x).T)
+    kernel = module.Function("derivative", [x], [derived])
 
     def call(point: Any) -> Any:
         return np.asarray(kernel(np.ravel(point)))
 
-    moves = (found.OP_CONST, found.OP_INPUT, found.OP_OUTPUT)
+    moves = (module.OP_CONST, module.OP_INPUT, module.OP_OUTPUT)
     operations = sum(kernel.instruction_id(k) not in moves for k in range(kernel.n_instructions()))
     return Built(call, operations=operations)
 
 
 def symengine(problem: ComparisonProblem) -> Built:
     """`symengine.diff`, each derivative once, and `Lambdify` with common subexpressions."""
-    found = library("symengine")
-    symbols = [found.Symbol(symbol.name) for symbol in problem.symbols]
-    value = carried_out(problem, symbols, found)
-    entries = differentiated_by(found.diff, value, symbols, problem.order)
-    kernel = found.Lambdify(symbols, entries, cse=True)
+    module = library("symengine")
+    symbols = [module.Symbol(symbol.name) for symbol in problem.symbols]
+    value = carried_out(problem, symbols, module)
+    entries = differentiated_by(module.diff, value, symbols, problem.order)
+    kernel = module.Lambdify(symbols, entries, cse=True)
     return Built(lambda x: kernel(np.ravel(x)))

@@ -44,14 +44,13 @@ class Reference:
 
 
 def reference_of(problem: ComparisonProblem) -> Reference:
-    """Return the exact derivatives at the point; none outside the domain, at its edge, and at a kink.
+    """Return the exact derivatives at the point; none at a kink, or at the edge or outside of the domain.
 
     They are differences of f, or where these take longer than the problem allows, those of AD.
     """
     x = np.array([mpmath.mpf(value) for value in problem.flat], dtype=object)
     with mpmath.workdps(working_digits(problem.order, x)):
-        refusal = _refusal(problem, x)
-        if refusal:
+        if refusal := _refusal(problem, x):
             return Reference((), refusal)
         try:
             with time_limit(problem.seconds, "the exact values"):
@@ -67,12 +66,12 @@ def reference_of(problem: ComparisonProblem) -> Reference:
 
 def _differences(problem: ComparisonProblem, x: Any) -> Sequence[Any]:
     axes = np.diag(np.array([mpmath.mpf(1)] * problem.inputs, dtype=object))
-    found = {}
+    by_index = {}
     for times in multi_indices(problem.inputs, problem.order):
         used = [k for k, count in enumerate(times) if count]
         counts = [times[k] for k in used]
-        found[times] = settled_difference(problem.exactly, x, [axes[k] for k in used], counts)
-    values: Sequence[Any] = spread(found, problem.inputs, problem.order).tolist()
+        by_index[times] = settled_difference(problem.exactly, x, [axes[k] for k in used], counts)
+    values: Sequence[Any] = spread(by_index, problem.inputs, problem.order).tolist()
     return values
 
 
@@ -83,7 +82,7 @@ def _of_formula(problem: ComparisonProblem) -> Sequence[Any]:
 
 
 def _refusal(problem: ComparisonProblem, x: Any) -> str:
-    """Return why there is no derivative at a point: one-sided differences differ, or are no numbers."""
+    """Return why there is no derivative at a point: one-sided differences differ, or are not finite."""
     if not all(map(mpmath.isfinite, x)):
         return "the point is not finite"
     if not mpmath.isfinite(problem.exactly(x)):
@@ -115,7 +114,7 @@ class Enclosure:
     refusal: str = ""
 
     def ulp_bound(self, values: Sequence[float]) -> float:
-        """Return a bound of the error of floats in units of the last place, over the entries that do not cancel."""
+        """Return a bound of the error of floats in ULP, over the entries that do not cancel."""
         largest = max(map(abs, self.middles))
         wide = [
             float(radius / math.ulp(float(middle)))
@@ -125,7 +124,7 @@ class Enclosure:
         return compare_exact(values, self.middles).worst_ulp + max(wide)
 
     def contains(self, exact: Sequence[Any]) -> bool:
-        """Whether numbers that are good to 25 digits may be those in the balls."""
+        """Whether numbers good to 25 digits may be inside the balls."""
         largest = max(map(abs, exact))
         gaps = (abs(a - b) - radius for a, b, radius in zip(exact, self.middles, self.radii, strict=True))
         return all(gap <= largest * mpmath.mpf(10) ** -25 for gap in gaps)
@@ -135,9 +134,9 @@ def enclosure_of(traced: Trace, problem: ComparisonProblem) -> Enclosure:
     """Return balls around the values of a formula at the point (extra: symad[rigorous])."""
     try:
         with mpmath.workdps(60):
-            found = enclose(traced, problem.flat)
-            if not all(ball.is_finite() for ball in found):
+            balls = enclose(traced, problem.flat)
+            if not all(ball.is_finite() for ball in balls):
                 return Enclosure((), (), "ball arithmetic gives no finite enclosure")
-            return Enclosure(tuple(as_mpf(ball.mid()) for ball in found), tuple(as_mpf(ball.rad()) for ball in found))
+            return Enclosure(tuple(as_mpf(ball.mid()) for ball in balls), tuple(as_mpf(ball.rad()) for ball in balls))
     except WorkbenchError as error:
         return Enclosure((), (), str(error).splitlines()[0])

@@ -35,9 +35,9 @@ Transformed = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Route:
-    """A way to the derivatives of an order: `build(problem, variant)`, for each variant where it applies.
+    """A way to compute the derivatives of an order: `build(problem, variant)` for each variant that applies.
 
-    `expected` is the relative error that is ordinary for a route that truncates by design, by order.
+    `expected` returns the usual relative error of a truncating route for an order.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Route:
 
 
 def mode_words(order: int) -> list[str]:
-    """Return words over {F, R}, outermost mode first: all up to order 3, then the pure and the alternating ones.
+    """Return words over {F, R}, outermost mode first: all up to order 3, then pure and alternating ones.
 
     >>> mode_words(2), mode_words(4)
     (['FF', 'FR', 'RF', 'RR'], ['FFFF', 'RRRR', 'FRFR', 'RFRF'])
@@ -60,7 +60,7 @@ def mode_words(order: int) -> list[str]:
 
 
 def short_word(word: str) -> str:
-    """Return a long word of modes by its repeated part.
+    """Return a long word of modes in terms of its repeated part.
 
     >>> short_word("FRF"), short_word("F" * 12), short_word("FR" * 6 + "F")
     ('FRF', 'F^12', '(FR)^6 F')
@@ -97,7 +97,7 @@ def _taylor(problem: ComparisonProblem, variant: str) -> Built:
 
 
 def _interpolated(problem: ComparisonProblem, variant: str) -> Built:
-    """Taylor coefficients along as many directions as there are derivatives, and a linear system for these."""
+    """Taylor coefficients along as many directions as derivatives, and a linear system for these."""
     indices = multi_indices(problem.inputs, problem.order)
     directions = [problem.shaped(np.array(index, dtype=float)) for index in indices]
     matrix = interpolation_matrix(indices)
@@ -115,7 +115,7 @@ def _interpolated(problem: ComparisonProblem, variant: str) -> Built:
 
 
 def _symbolic(problem: ComparisonProblem, lambdify: Callable[..., Any], *, tree: bool) -> Built:
-    """`sympy.diff`, whose time counts for each route that uses it, and a function made of its expressions."""
+    """`sympy.diff`, whose time counts for each route that uses it, and a function of its expressions."""
     expressions, seconds = problem.by_sympy()
     start = time.perf_counter()
     call = lambdify([problem.symbols], expressions)
@@ -160,13 +160,13 @@ def with_complex_step(problem: ComparisonProblem) -> Callable[[Any, Any], Any]:
 
 
 def _complex_step(problem: ComparisonProblem, variant: str) -> Built:
-    """A step so small that nothing is truncated."""
+    """A step small enough to truncate nothing."""
     call, steps = with_complex_step(problem), np.full(problem.inputs, COMPLEX_STEP)
     return Built(lambda x: call(x, steps), operations=problem.inputs * problem.traced.count_ops())
 
 
 def _truncation(power: int) -> Callable[[int], float]:
-    """What a difference of that power in its step can give at the standard step, with a factor for the function."""
+    """The error that a difference with that power of its step reaches at the standard step, times 1e4."""
     return lambda order: 1e4 * 2.0 ** (-52 * power / (order + power))
 
 
@@ -191,7 +191,7 @@ ROUTES: tuple[Route, ...] = (
 
 
 def routes(order: int, shape: Shape) -> list[tuple[str, str, Route]]:
-    """Return `(name, variant, route)` of all routes to the derivatives of an order, in the order of the table.
+    """Return `(name, variant, route)` of all routes for an order and a shape, in the order of the table.
 
     >>> [name for name, _, route in routes(2, ()) if route.family == AD]
     ['AD FF', 'AD FR', 'AD RF', 'AD RR', 'AD edge', 'AD dyadic', 'Taylor']

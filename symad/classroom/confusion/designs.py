@@ -22,24 +22,21 @@ Term = tuple[float, tuple[int, ...]]  # a coefficient, and the numbers of the ep
 
 
 class _DualNumbers(Design):
-    """Designs on dual numbers: a slope is the coefficient of an epsilon, taken by the design's own extraction."""
+    """Designs on dual numbers. A slope is the coefficient of an epsilon, by the design's own extraction."""
+
+    operator: Callable[[], naive.Derivative]  # makes a fresh one
 
     def __init__(self) -> None:
-        self.derivative: naive.Derivative = self.make()
-
-    def make(self) -> naive.Derivative:
-        """Return a fresh operator."""
-        raise NotImplementedError
+        self.derivative: naive.Derivative = type(self).operator()
 
     def epsilons(self, tags: Sequence[int]) -> Marked:
-        """Return the product of the epsilons of tags."""
         return epsilons([tag + 1 for tag in tags])
 
     def shown(self, number: Any, opened: Sequence[Opened]) -> Cell:
         return self._polynomial(number)
 
     def _polynomial(self, number: Any) -> tuple[Inline, ...]:
-        """Return a number multiplied out, but for parts with one epsilon: their product would be dropped."""
+        """Return a number multiplied out, unless two parts share an epsilon: their product would vanish."""
         terms = list(_terms(number))
         if all(len(set(tags)) == len(tags) for _, tags in terms):
             return polynomial(terms, self.epsilons)
@@ -57,26 +54,22 @@ class Tagless(_DualNumbers):
 
     name: str = "no tag"
     leaves_out: str = "All levels use one and the same epsilon."
-
-    def make(self) -> naive.Derivative:
-        return naive.tagless()
+    operator = naive.tagless
 
     def epsilons(self, tags: Sequence[int]) -> Marked:
         return Marked(sp.Symbol("epsilon"), "epsilon")
 
 
 class SharedTag(_DualNumbers):
-    """Each derivative has a tag, which all uses of a returned function share."""
+    """Each derivative has one tag, shared by all uses of a returned function."""
 
     name: str = "shared tag"
     leaves_out: str = "One epsilon for all uses of a derivative that is a function."
-
-    def make(self) -> naive.Derivative:
-        return naive.shared_tag()
+    operator = naive.shared_tag
 
 
 class NoAlias(Design):
-    """Symbolic differentiation, in which an argument that is a variable is its own parameter."""
+    """Symbolic differentiation. An argument that is a variable is its own parameter."""
 
     name: str = "no alias"
     leaves_out: str = "An argument that is a variable is taken as the parameter."
@@ -120,7 +113,7 @@ class OneTape(Design):
     def seen(self, number: Any, opened: Sequence[Opened]) -> tuple[float, float]:
         if not isinstance(number, naive.Variable):
             return float(number), 0.0
-        adjoints = {id(number): 1.0}  # what a sweep from here would give now, beside the tape
+        adjoints = {id(number): 1.0}  # the adjoints of a sweep from here, computed apart from the tape
         for output, inputs in reversed(number.tape.operations):
             for variable, partial in inputs:
                 adjoints[id(variable)] = adjoints.get(id(variable), 0.0) + adjoints.get(id(output), 0.0) * partial
@@ -144,8 +137,8 @@ class Right(Design):
         return polynomial(_coefficients(number, opened), epsilons)
 
     def seen(self, number: Any, opened: Sequence[Opened]) -> tuple[float, float]:
-        found = {levels: coefficient for coefficient, levels in _coefficients(number, opened)}
-        return found[()], found.get((len(opened),), 0.0)
+        coefficients = {levels: coefficient for coefficient, levels in _coefficients(number, opened)}
+        return coefficients[()], coefficients.get((len(opened),), 0.0)
 
 
 def epsilons(levels: Sequence[int]) -> Marked:
@@ -155,7 +148,7 @@ def epsilons(levels: Sequence[int]) -> Marked:
 
 
 def polynomial(terms: Sequence[Term], symbol: Callable[[Sequence[int]], Inline]) -> tuple[Inline, ...]:
-    r"""Return a polynomial in epsilons as text and symbols, in the order of the levels; zeros are left out.
+    r"""Return a polynomial in epsilons as text and symbols, in the order of levels, without zeros.
 
     >>> polynomial([(2.0, ()), (-1.0, (1,)), (3.0, (1, 2))], lambda levels: f"e{levels}")
     ('2', ' -\xa0', 'e(1,)', ' +\xa0', '3\xa0', 'e(1, 2)')
@@ -172,7 +165,7 @@ def polynomial(terms: Sequence[Term], symbol: Callable[[Sequence[int]], Inline])
 
 
 def _terms(number: Any, tags: tuple[int, ...] = ()) -> Iterator[Term]:
-    """Yield the terms of a dual number that is multiplied out."""
+    """Yield the terms of a multiplied-out dual number."""
     if isinstance(number, naive.Dual):
         yield from _terms(number.primal, tags)
         yield from _terms(number.tangent, (number.tag, *tags))
@@ -181,16 +174,16 @@ def _terms(number: Any, tags: tuple[int, ...] = ()) -> Iterator[Term]:
 
 
 def _coefficients(number: Any, opened: Sequence[Opened]) -> list[Term]:
-    """Return the coefficients of a traced value in the epsilons of the open levels: derivatives in their aliases."""
+    """Return a traced value's coefficients in the open levels' epsilons: derivatives in their aliases."""
     if not isinstance(number, Scalar):
         return [(float(number), ())]
     graph, build = number.scope.graph, Builder(number.scope.graph)
-    found: dict[tuple[int, ...], int] = {(): number.node}
+    node_of: dict[tuple[int, ...], int] = {(): number.node}
     for level in range(len(opened), 0, -1):  # the innermost first: the levels around it see through its alias
         alias = opened[level - 1].parameter.number.node
-        for levels, node in list(found.items()):
+        for levels, node in list(node_of.items()):
             (slope,) = linearize(build, [node], [alias]).apply(build, [build.one])
             if slope is not None:
-                found[level, *levels] = slope
-    values = evaluate(graph, list(found.values()), number.scope.values)
-    return [(float(value), levels) for value, levels in zip(values, found, strict=True)]
+                node_of[level, *levels] = slope
+    values = evaluate(graph, list(node_of.values()), number.scope.values)
+    return [(float(value), levels) for value, levels in zip(values, node_of, strict=True)]

@@ -1,9 +1,9 @@
 """Four wrong designs of nested derivatives, each small and complete.
 
-Nothing here is part of symad's transforms, and `import symad` does not reach it. Each maker below returns a function
-`d(f, a)` that gives f'(a) correctly as long as derivatives are not nested, and a famous wrong number for some nested
-ones; tests/symad/derivatives/test_confusion.py has the table. The fifth, `fresh_tag`, is the arithmetic of the first
-two with the one change that makes it right.
+Nothing here is part of symad's transforms, and `import symad` does not import it. Each maker below returns a function
+`d(f, a)` that gives f'(a) correctly if derivatives are not nested, and a famous wrong number for some nested ones;
+tests/symad/derivatives/test_confusion.py has the table. The fifth, `fresh_tag`, is the arithmetic of the first two with
+the change that makes it right.
 
 | maker | what it leaves out | what goes wrong |
 |---|---|---|
@@ -51,7 +51,7 @@ class _DualArithmetic:
         return math.prod([self] * exponent) if exponent >= 0 else applied("reciprocal", self**-exponent)
 
     def __getattr__(self, name: str) -> Any:
-        """Answer `.exp()`, `.sin()`...: what `np.exp` and its like call."""
+        """Return `.exp()`, `.sin()`..., which `np.exp` and similar functions call."""
         if name not in FUNCTIONS:
             raise AttributeError(name)
         return lambda: applied(name, self)
@@ -95,7 +95,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
 
 
 def applied(name: str, number: Any) -> Any:
-    """Return a function of a number, whichever of the designs below it comes from, by the chain rule.
+    """Apply a function to a number of any design below, by the chain rule.
 
     >>> applied("log", Dual(2.0, 1.0, 0)).tangent
     0.5
@@ -123,7 +123,7 @@ def tagless() -> Derivative:
 
 
 def shared_tag() -> Derivative:
-    """Return forward mode with a tag for each derivative, which all uses of a function-valued result share.
+    """Return forward mode with one tag for each derivative, shared by all uses of a returned function.
 
     >>> d = shared_tag()
     >>> shifted = d(lambda u: lambda g: lambda a: g(a + u), 0.0)
@@ -140,7 +140,7 @@ def shared_tag() -> Derivative:
 
 
 def fresh_tag() -> Derivative:
-    """Return forward mode as it should be: a function-valued result is differentiated anew for each of its uses.
+    """Return correct forward mode: a function-valued result is differentiated anew at each use.
 
     >>> d = fresh_tag()
     >>> shifted = d(lambda u: lambda g: lambda a: g(a + u), 0.0)
@@ -160,7 +160,7 @@ def fresh_tag() -> Derivative:
 
 
 def no_alias() -> Derivative:
-    """Return symbolic differentiation in which an argument that is a variable is its own parameter.
+    """Return symbolic differentiation in which a variable as argument is its own parameter.
 
     >>> d = no_alias()
     >>> d(lambda x: x * d(lambda y: x * y, x), 3.0)  # right: 6
@@ -169,8 +169,8 @@ def no_alias() -> Derivative:
 
     def derivative(f: Callable[..., Any], a: Any) -> Any:
         parameter = a if isinstance(a, sp.Symbol) else sp.Dummy()
-        found = sp.diff(f(parameter), parameter).subs(parameter, a)
-        return float(found) if found.is_number else found
+        slope = sp.diff(f(parameter), parameter).subs(parameter, a)
+        return float(slope) if slope.is_number else slope
 
     return derivative
 
@@ -213,7 +213,7 @@ class Tape:
         return result
 
     def sweep(self, result: Any) -> None:
-        """Run backward from a result: add to the adjoint of every variable that is on the tape."""
+        """Run backward from a result, adding to the adjoint of every variable on the tape."""
         if isinstance(result, Variable):
             result.adjoint += 1.0
         for output, inputs in reversed(self.operations):
@@ -223,7 +223,7 @@ class Tape:
 
 
 def one_tape() -> Derivative:
-    """Return reverse mode with one tape: switched on by every derivative, swept, emptied and switched off at its end.
+    """Return reverse mode with one tape. Every derivative switches it on, sweeps, empties and switches it off.
 
     >>> d = one_tape()
     >>> d(lambda x: x * d(lambda y: x * y, 1.0), 4.0)  # right: 8
@@ -266,7 +266,7 @@ def primal(number: Any) -> float:
 
 
 def tangent(result: Any, tag: int) -> Any:
-    """Return the coefficient of an epsilon, below the epsilons of higher tags, which belong to other levels."""
+    """Return the coefficient of an epsilon. Epsilons of higher tags belong to other levels and stay."""
     if callable(result):
         return lambda *more: tangent(result(*more), tag)
     if isinstance(result, Dual) and result.tag > tag:

@@ -23,14 +23,14 @@ _BY_NAME = {head: name for name in FUNCTIONS if (head := getattr(sp, name, None)
 
 
 def own_exhibit(expression: sp.Expr, symbols: tuple[sp.Basic, ...], point: list[float]) -> Exhibit:
-    """Return the exhibit of a nested program with a formula of one or two variables in it.
+    """Return the exhibit of a nested program with a formula of one or two variables.
 
-    Of one variable it is D x: x · D y: x · f(y), at y = x; of two D x: x · D y: f(x, y), where the inner function
-    captures x. ArgumentError for more variables, and for functions that the wrong designs do not have.
+    For one variable it is D x: x · D y: x · f(y) at y = x, for two D x: x · D y: f(x, y), where the inner function
+    captures x. ArgumentError for more variables, and for functions that the wrong designs lack.
 
     >>> x, y = sp.symbols("x y")
     >>> shown = own_exhibit(x + y, (x, y), [1.0, 1.0])
-    >>> shown.right.result, [made.result for made in shown.wrong]
+    >>> shown.right.result, [wrong.result for wrong in shown.wrong]
     (1.0, [2.0, 1.0, 1.0])
     """
     if len(symbols) not in (1, 2):
@@ -40,16 +40,16 @@ def own_exhibit(expression: sp.Expr, symbols: tuple[sp.Basic, ...], point: list[
     names = ", ".join(map(str, symbols))
     if len(symbols) == 1:
         source = f"f = lambda {names}: {written}\nd(lambda x: x * d(lambda y: x * f(y), x), {point[0]:g})"
-        found = exhibit(lambda d: d(lambda x: x * d(lambda y: x * f(y), x), point[0]))
+        shown = exhibit(lambda d: d(lambda x: x * d(lambda y: x * f(y), x), point[0]))
     else:
         source = f"f = lambda {names}: {written}\nd(lambda x: x * d(lambda y: f(x, y), {point[1]:g}), {point[0]:g})"
-        found = exhibit(lambda d: d(lambda x: x * d(lambda y: f(x, y), point[1]), point[0]))
+        shown = exhibit(lambda d: d(lambda x: x * d(lambda y: f(x, y), point[1]), point[0]))
     title = written if len(written) <= SHORT else "a formula of your own"
-    return replace(found, heading=f"with f({names}) = {title}", source=source)
+    return replace(shown, heading=f"with f({names}) = {title}", source=source)
 
 
 def watchable(expression: sp.Expr, symbols: tuple[sp.Basic, ...]) -> Callable[..., Any]:
-    """Return a formula as a function of numbers of any design: sums, products, whole powers, a few functions."""
+    """Return a formula as a function for any design: sums, products, integer powers, a few functions."""
     graph = Graph(lines=False)
     (result,) = from_sympy(graph, [expression])
     places = {atom: row for row, atom in graph.atoms.items()}
@@ -79,13 +79,13 @@ def _power(base: Any, exponent: Any) -> Any:
     size = abs(exponent) if isinstance(exponent, float) else 0.0
     if size != 0.5 and (not size or not size.is_integer()):
         raise _refused("a power")
-    made = np.sqrt(base) if size == 0.5 else base if size == 1 else base ** int(size)
-    return made if exponent > 0 else 1.0 / made
+    root = np.sqrt(base) if size == 0.5 else base if size == 1 else base ** int(size)
+    return root if exponent > 0 else 1.0 / root
 
 
-def _refused(what: str) -> ArgumentError:
+def _refused(subject: str) -> ArgumentError:
     return ArgumentError(
-        f"{what} in the exhibit",
+        f"{subject} in the exhibit",
         why="the wrong designs that are compared do not have it",
         do=f"use +, -, *, /, whole powers and {', '.join(map(str, _BY_NAME.values()))}",
     )

@@ -1,10 +1,10 @@
 """Record every operation of a nested program as one design carries it out.
 
 The program is a function of the derivative operator, `lambda d: d(lambda x: x * d(lambda y: x + y, 1.0), 1.0)`. Its
-numbers are wrapped in `Watched`: each operation is handed to the design's own numbers, and what came out is kept.
-Nothing is computed in the design's place. A line also keeps what the innermost open derivative sees of it: its value,
-and its slope in that derivative's parameter, as the design itself would read it off at this moment. Designs whose
-arithmetic differs (dual numbers, symbols, a tape) are compared by these two numbers.
+numbers are wrapped in `Watched`: each operation is carried out by the design's own numbers, and its result is kept. A
+line also keeps the view of the innermost open derivative: its value, and its slope in that derivative's parameter, as
+the design itself would read it at this moment. Designs with different arithmetic (dual numbers, symbols, a tape) are
+compared by these two numbers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.tracing.calling.user_place import user_place
 
 Program = Callable[[Derivative], Any]
-SPACE = "\u00a0"  # where no line is broken
-MAX_LINES = 200  # of a run: more are not read
+SPACE = "\u00a0"  # no line break here
+MAX_LINES = 200  # of a run
 MAX_LEVELS = 5  # inside each other: 32 coefficients
 _NUMBERS = (int, float, np.floating)
 _OPERATORS = {
@@ -41,7 +41,7 @@ _COMPARED = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equ
 
 @dataclass
 class Parameter:
-    """The parameter of a derivative: the design's number, and how the user calls it; a name when it is first used."""
+    """The parameter of a derivative: the design's number, the user's name for it, and its unique name once used."""
 
     number: Any
     called: str
@@ -60,22 +60,22 @@ class Opened:
 
 @dataclass(frozen=True)
 class Seen:
-    """A number as the innermost open derivative sees it: its value, and its slope in the named parameter."""
+    """A number as the innermost open derivative sees it: its value and its slope in the named parameter."""
 
     value: float
     slope: float = 0.0
     parameter: sp.Symbol | None = None
 
     def agrees(self, other: Seen) -> bool:
-        """Return whether both numbers are equal, but for rounding."""
+        """Whether both values and both slopes are equal up to rounding."""
         return equal(self.value, other.value) and equal(self.slope, other.slope)
 
 
 @dataclass(frozen=True)
 class RunLine:
-    """One line of a run: its name, its formula, its value as the design has it.
+    """One line of a run: its name, its formula, its value in the design.
 
-    The line of a parameter says which level it is of, and has no `seen`.
+    The line of a parameter names its level, and has no `seen`.
     """
 
     name: sp.Symbol
@@ -85,7 +85,7 @@ class RunLine:
 
 
 class Design:
-    """A way to take derivatives, and how its numbers are read: `shown` as they are, `seen` by the innermost level."""
+    """A method to take derivatives. `shown` formats its numbers, `seen` reads them for the innermost level."""
 
     name: str
     leaves_out: str
@@ -96,7 +96,7 @@ class Design:
         return applied(name, number)
 
     def shown(self, number: Any, opened: Sequence[Opened]) -> Cell:
-        """Return a number as the design has it."""
+        """Return a number as the design represents it."""
         raise NotImplementedError
 
     def seen(self, number: Any, opened: Sequence[Opened]) -> tuple[float, float]:
@@ -115,7 +115,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """The lines of a run and its result; where the design could not go on, there is a refusal instead of a result."""
+    """The lines of a run and its result, or a refusal if the design could not continue."""
 
     design: Design
     lines: tuple[RunLine, ...]
@@ -123,7 +123,7 @@ class WatchedRun:
     refusal: str = ""
 
     def first_difference(self, right: WatchedRun) -> Difference | None:
-        """Return where this run first differs from the right one, operation by operation."""
+        """Return the first difference from the right run, operation by operation."""
         mine = [(k, line.seen) for k, line in enumerate(self.lines) if line.seen is not None]
         theirs = [line.seen for line in right.lines if line.seen is not None]
         for (k, seen), other in zip(mine, theirs, strict=False):
@@ -133,7 +133,7 @@ class WatchedRun:
 
 
 def run(design: Design, program: Program) -> WatchedRun:
-    """Run a program by a design. Errors of a design are kept as its refusal; ArgumentError where no number comes out.
+    """Run a program by a design. A design's error becomes its refusal; ArgumentError if no number results.
 
     >>> from symad.classroom.confusion.designs import Tagless
     >>> run(Tagless(), lambda d: d(lambda x: x * d(lambda y: x + y, 1.0), 1.0)).result
@@ -153,21 +153,17 @@ def run(design: Design, program: Program) -> WatchedRun:
     return WatchedRun(design, tuple(recorder.lines), value)
 
 
+@dataclass(eq=False)
 class _Recorder:
     design: Design
-    lines: list[RunLine]
-    opened: list[Opened]
-    taken: set[str]
-    steps: int
-    curried: bool
-
-    def __init__(self, design: Design) -> None:
-        self.design, self.lines = design, list[RunLine]()
-        self.opened, self.taken = list[Opened](), set[str]()
-        self.steps, self.curried = 0, False
+    lines: list[RunLine] = field(default_factory=list)
+    opened: list[Opened] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+    steps: int = 0
+    curried: bool = False
 
     def derivative(self, f: Callable[..., Any], a: Any) -> Any:
-        """The operator that the program gets: the design's, with the lines written down on the way."""
+        """The program's operator: the design's operator, which also records the lines."""
 
         def watching(number: Any) -> Any:
             opened = self.opened[-1]
@@ -183,19 +179,19 @@ class _Recorder:
         return self._within(Opened(argument), lambda: self.design.derivative(watching, argument))
 
     def _returned(self, value: Any) -> Any:
-        """Return what a program's function returned as the design's number, or as a function that gives such."""
+        """Return a function's result as the design's number, or as a function that returns such numbers."""
         self.opened[-1].returns_function = callable(value)
         if callable(value):
             self.curried = True
             return lambda *more: self._returned(value(*more))
         if not isinstance(value, (Watched, *_NUMBERS)):
-            what = f"a function that returns {type(value).__name__} in an exhibited program"
-            raise ArgumentError(what, where=user_place(), do="let it return one number")
+            subject = f"a function that returns {type(value).__name__} in an exhibited program"
+            raise ArgumentError(subject, where=user_place(), do="let it return one number")
         self.opened[-1].result = self.name_of(value)
         return _plain(value)
 
     def _within(self, opened: Opened, compute: Callable[[], Any]) -> Any:
-        """Return what a derivative gives: a number, or a function, whose uses are parts of the same derivative."""
+        """Return a derivative: a number, or a function whose uses belong to the same derivative."""
         if len(self.opened) == MAX_LEVELS:
             raise LimitError(f"more than {MAX_LEVELS} derivatives inside each other", do="exhibit fewer")
         self.opened.append(opened)
@@ -210,7 +206,7 @@ class _Recorder:
         return self.write(("d", opened.result, "/d", self._name(opened.parameter)), result)
 
     def write(self, formula: Cell, number: Any) -> Watched:
-        """Write down a line and return its number under a new name."""
+        """Record a line and return its number under a new name."""
         self.steps += 1
         if self.steps > MAX_LINES:
             raise LimitError(f"a program of more than {MAX_LINES} operations", do="exhibit a shorter one")
@@ -221,7 +217,7 @@ class _Recorder:
         return Watched(number, name, self)
 
     def name_of(self, operand: Any) -> sp.Basic | str:
-        """Return how an operand is written; a parameter has its line before the first operation that uses it."""
+        """Return the name of an operand. A parameter's line is recorded before its first use."""
         if not isinstance(operand, Watched):
             return f"{operand:.6g}"
         if operand.name is None:
@@ -231,7 +227,7 @@ class _Recorder:
         return operand.name
 
     def _name(self, parameter: Parameter) -> sp.Symbol:
-        """Return the name of a parameter: the one that the user gave it, unless another has it already."""
+        """Return the name of a parameter: the user's, unless it is taken."""
         if parameter.name is None:
             called = parameter.called
             numbered = (f"{called}_{k}" for k in range(2, 10))
@@ -243,16 +239,16 @@ class _Recorder:
 
 
 class Watched(NDArrayOperatorsMixin):
-    """A number of a design; operations on it are the design's, and are written down.
+    """A number of a design. Operations on it are the design's, and are recorded.
 
-    A parameter comes without a name, and with the levels that were open when it was made.
+    A parameter has no name at first, and keeps the levels that were open when it was created.
     """
 
     def __init__(self, number: Any, name: sp.Symbol | None, recorder: _Recorder, levels: Sequence[Opened] = ()) -> None:
         self.number, self.name, self.recorder, self.levels = number, name, recorder, levels
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Carry out an operation or a function: what operators and NumPy's functions call."""
+        """Carry out an operation or a function. Operators and NumPy functions call this."""
         name, recorder = ufunc.__name__, self.recorder
         if name in _COMPARED:
             self.__bool__()
@@ -285,14 +281,14 @@ class Watched(NDArrayOperatorsMixin):
         _refuse_function("a plain float")
 
 
-def _refuse_function(what: str) -> NoReturn:
+def _refuse_function(subject: str) -> NoReturn:
     functions = ", ".join(f"np.{name}" for name in FUNCTIONS)
     why = "the designs that are compared do not have it"
-    raise TraceError(f"{what} in an exhibited program", where=user_place(), why=why, do=f"use {functions}")
+    raise TraceError(f"{subject} in an exhibited program", where=user_place(), why=why, do=f"use {functions}")
 
 
 def equal(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers are there and equal, but for rounding."""
+    """Whether two numbers exist and are equal up to rounding."""
     return a is not None and b is not None and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 

@@ -1,7 +1,7 @@
 """Diagrams without positions: the boxes and arrows of a computation, read from a graph.
 
-Each operation is one box. Constants have no boxes: they stand in the label of the operation that uses them. The alias
-of an input that nothing else uses is one box with it, which then carries the marks of both.
+Each operation is one box. Constants have no boxes: they are part of the label of the operation that uses them. An
+input that only an alias uses shares its box, with the marks of both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from symad.graph.graph import Graph
 
 Kind = Literal["input", "constant", "operation", "parameter", "again", "more", "loop", "memory"]
 Mark: TypeAlias = tuple[Style, int]
-_LARGE = 10**40  # numbers from here on are written in powers of ten
+_LARGE = 10**40  # larger numbers are written as powers of ten
 _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cotangent")
 
 
@@ -32,10 +32,9 @@ _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cota
 class Box:
     """A box: label, name, kind, formula, marks (role and level), number of uses, and the results it gives.
 
-    Of the kinds, "again" is an operation of an expression tree that another box has too, "more" what is left out,
-    "memory" numbers that loops leave for each other.
-    A box that stands for several nodes has their number in `copies`; `operations` is how many they are together.
-    `nodes` names the values that it stands for on a page where those are linked.
+    Kind "again" is a repeated operation of an expression tree, "more" an omitted part, "memory" a buffer between loops.
+    `copies` is the number of nodes in the box, `operations` that of their operations, and `nodes` are their marks on a
+    page with links.
     """
 
     label: str
@@ -51,14 +50,14 @@ class Box:
 
     @property
     def style(self) -> Style:
-        """The role that gives the colour: what is derived before what is kept; an input stays a parameter."""
+        """The role that gives the colour: the strongest mark. An input stays a parameter."""
         if self.kind in ("input", "parameter") and any(style == "parameter" for style, _ in self.marks):
             return "parameter"
         return max(self.marks, key=lambda mark: (_ORDER.index(mark[0]), mark[1]), default=("primal", 0))[0]
 
     @property
     def letters(self) -> str:
-        """The marks in short: R1 T2."""
+        """The marks in short, such as "R1 T2"."""
         return " ".join(f"{LOOKS[style].letter}{level or ''}" for style, level in self.marks)
 
 
@@ -74,7 +73,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Diagram:
-    """Boxes, in an order in which arrows lead forwards (but those that lead back); which box a node is in."""
+    """Boxes in an order in which forward arrows point forwards, and the box of each node."""
 
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
@@ -82,7 +81,7 @@ class Diagram:
 
     @property
     def operations(self) -> int:
-        """Number of operations of all boxes together."""
+        """Number of operations in all boxes."""
         return sum(box.operations for box in self.boxes)
 
 
@@ -90,7 +89,7 @@ class Diagram:
 class DrawnGraph:
     """The graph to draw: nodes, the names of its results, and the marks of nodes.
 
-    `names` has what nodes are called elsewhere on a page, `links` what they are linked by.
+    `names` are the names of nodes elsewhere on the page, `links` their marks.
     """
 
     graph: Graph
@@ -102,7 +101,7 @@ class DrawnGraph:
 
 
 class GraphReading:
-    """A graph as it is looked at: the nodes that get boxes, their names, their operands with aliases seen through."""
+    """The nodes of a graph that get boxes, their names, and their operands without aliases."""
 
     source: DrawnGraph
 
@@ -113,11 +112,12 @@ class GraphReading:
         for node, name in zip(source.outputs, source.results, strict=True):
             self.results.setdefault(node, []).append(name)
         counted = Counter(operand for node in self.order for operand in operands_of(graph, node))
-        self.seen_as: dict[int, int] = {}  # an alias that has no box of its own, and whose box it shares
+        self.seen_as: dict[int, int] = {}  # of an alias without a box: the node whose box it shares
         self.marks: dict[int, tuple[Mark, ...]] = {}
         for node in self.order:
-            self._look_at(node, counted)
-        self.nodes: list[int] = [node for node in self.order if self._has_box(node)]
+            self._add_node(node, counted)
+        boxed = (node for node in self.order if node not in self.seen_as)
+        self.nodes: list[int] = [node for node in boxed if node in self.results or not is_constant(graph, node)]
         self.operands: dict[int, tuple[int, ...]] = {
             node: tuple(self.seen_as.get(o, o) for o in operands_of(graph, node) if not is_constant(graph, o))
             for node in self.nodes
@@ -126,7 +126,7 @@ class GraphReading:
         self.names: dict[int, str] = {**names_of(graph, self.order, self.seen_as), **source.names}
         self._constants: dict[int, tuple[sp.Basic | None, ...]] = {}
 
-    def _look_at(self, node: int, counted: Counter[int]) -> None:
+    def _add_node(self, node: int, counted: Counter[int]) -> None:
         graph, marks = self.source.graph, self.source.marks.get(node, ())
         if graph.heads[node] is Alias:
             below = self.seen_as.get(operand := operands_of(graph, node)[0], operand)
@@ -139,13 +139,8 @@ class GraphReading:
                 return
         self.marks[node] = marks
 
-    def _has_box(self, node: int) -> bool:
-        if node in self.seen_as:
-            return False
-        return node in self.results or not is_constant(self.source.graph, node)
-
     def constants(self, node: int) -> tuple[sp.Basic | None, ...]:
-        """Return of each operand its value if it is a constant, else None."""
+        """Return for each operand its value if it is a constant, else None."""
         if node not in self._constants:
             graph = self.source.graph
             values = (graph.atoms[o] if is_constant(graph, o) else None for o in operands_of(graph, node))
@@ -153,7 +148,6 @@ class GraphReading:
         return self._constants[node]
 
     def box(self, node: int) -> Box:
-        """Return the box of one node."""
         return replace(self._box(node), nodes=self.source.links.get(node, ""))
 
     def _box(self, node: int) -> Box:
@@ -173,7 +167,7 @@ class GraphReading:
         return Box(label, self.names[node], "operation", formula, marks, uses, results, operations=1)
 
     def label_below(self, node: int) -> str:
-        """Return the label of an alias: what it stands for."""
+        """Return the label of an alias: the operand that it stands for."""
         graph, (operand,) = self.source.graph, operands_of(self.source.graph, node)
         known = is_constant(graph, operand)
         return f"= {number_label(graph.atoms[operand]) if known else symbol_label(self.names[operand])}"
@@ -181,16 +175,15 @@ class GraphReading:
     @property
     def inputs(self) -> int:
         """Number of inputs that something depends on."""
-        return sum(
-            not self.source.graph.operands[node] and not is_constant(self.source.graph, node) for node in self.nodes
-        )
+        graph = self.source.graph
+        return sum(not graph.operands[node] and not is_constant(graph, node) for node in self.nodes)
 
     @property
     def shared(self) -> int:
-        """Number of operations whose values are used several times."""
+        """Number of operations whose values are used more than once."""
         graph = self.source.graph
-        made = (node for node in self.nodes if graph.operands[node] and graph.heads[node] is not Alias)
-        return sum(self.uses[node] + len(self.results.get(node, ())) > 1 for node in made)
+        computed = (node for node in self.nodes if graph.operands[node] and graph.heads[node] is not Alias)
+        return sum(self.uses[node] + len(self.results.get(node, ())) > 1 for node in computed)
 
 
 def diagram_of(reading: GraphReading) -> Diagram:
@@ -199,8 +192,8 @@ def diagram_of(reading: GraphReading) -> Diagram:
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
     >>> s = graph.node(sp.sin, x)
-    >>> drawn = diagram_of(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",))))
-    >>> [box.label for box in drawn.boxes], drawn.boxes[1].uses, drawn.operations
+    >>> diagram = diagram_of(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",))))
+    >>> [box.label for box in diagram.boxes], diagram.boxes[1].uses, diagram.operations
     (['x', 'sin', 'exp', '×'], 2, 3)
     """
     number = {node: k for k, node in enumerate(reading.nodes)}
@@ -210,7 +203,7 @@ def diagram_of(reading: GraphReading) -> Diagram:
 
 
 def operands_of(graph: Rows, node: int) -> tuple[int, ...]:
-    """Return the operands whose values a node is made of: of an alias with a rule, only its value."""
+    """Return the operands that give a node its value; an alias with a rule has one."""
     return graph.operands[node][:1] if graph.heads[node] is Alias else graph.operands[node]
 
 
@@ -221,7 +214,7 @@ def is_constant(graph: Graph, node: int) -> bool:
 
 
 def names_of(graph: Graph, order: Sequence[int], seen_as: Mapping[int, int]) -> dict[int, str]:
-    """Return a name for each node but constants: inputs their own, the others v1, v2, ... in order of computation."""
+    """Return a name for each node except constants: inputs keep their own, the others are v1, v2, ... in order."""
     names: dict[int, str] = {}
     operations = 0
     for node in order:
@@ -234,7 +227,7 @@ def names_of(graph: Graph, order: Sequence[int], seen_as: Mapping[int, int]) -> 
 
 
 def formula_of(graph: Graph, node: int, names: Mapping[int, str]) -> str:
-    """Return how one node is made of the names of its operands, in SymPy's notation."""
+    """Return the formula of a node in the names of its operands, in SymPy's notation."""
     operands, head = operands_of(graph, node), graph.heads[node]
     parts = [_part(graph, operand, names.get(operand, "")) for operand in operands]
     if head is Alias:
@@ -246,7 +239,7 @@ def formula_of(graph: Graph, node: int, names: Mapping[int, str]) -> str:
 
 
 def _part(graph: Graph, node: int, name: str) -> sp.Basic:
-    """Return what stands for an operand: its value in few letters, or a symbol that may stand where it does."""
+    """Return an operand as it stands in a formula: a short constant or a symbol."""
     if node in graph.atoms and not graph.operands[node]:
         atom = graph.atoms[node]
         large = isinstance(atom, sp.Rational) and max(abs(atom.p), atom.q) >= _LARGE
@@ -255,7 +248,7 @@ def _part(graph: Graph, node: int, name: str) -> sp.Basic:
 
 
 def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
-    """Return how many operations the unfolded expressions have: a shared one counts at every use, an alias nowhere.
+    """Return the operations of the unfolded expressions: shared ones count at every use, aliases never.
 
     >>> graph = Graph()
     >>> node = graph.leaf(sp.Symbol("x"))
@@ -268,7 +261,7 @@ def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
 
 
 def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
-    """Return how many operations the unfolded expression of each node has; a number is kept as long as it is needed."""
+    """Return the operations of each node's unfolded expression. A size is deleted after its last use."""
     order = reachable(rows, nodes)
     waiting = Counter(operand for node in order for operand in operands_of(rows, node))
     waiting.update(nodes)
@@ -284,41 +277,41 @@ def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
 
 
 def unfolded(reading: GraphReading, limit: int) -> Diagram:
-    """Return the expression tree as a diagram of about `limit` boxes; what is left out is told by its size.
+    """Return the expression tree as a diagram of about `limit` boxes. Omitted parts are one box with their size.
 
-    A value that is used twice has two boxes, of the same name. The levels next to the results are drawn first.
+    A value that is used twice has two boxes with the same name. Levels next to the results are drawn first.
 
     >>> graph = Graph()
     >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
-    >>> drawn = unfolded(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)
-    >>> [box.label for box in drawn.boxes], drawn.operations
+    >>> diagram = unfolded(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)
+    >>> [box.label for box in diagram.boxes], diagram.operations
     (['x', 'x', 'sin', 'sin', '×'], 3)
     """
     source = reading.source
-    found: list[tuple[int, int]] = []
-    hidden: set[int] = set()  # places of what is left out
+    arrows: list[tuple[int, int]] = []
+    hidden: set[int] = set()  # places of omitted parts
     waiting = [(node, -1) for node in dict.fromkeys(reading.seen_as.get(node, node) for node in source.outputs)]
     for place, (node, user) in enumerate(waiting):  # grows while it is read
         if user >= 0:
-            found.append((place, user))
+            arrows.append((place, user))
         if reading.operands[node] and len(waiting) + len(reading.operands[node]) > limit:
             hidden.add(place)
         else:
             waiting += [(operand, place) for operand in reading.operands[node]]
     left_out = sorted({waiting[place][0] for place in hidden})
     sizes = dict(zip(left_out, tree_sizes(source.graph, left_out), strict=True))
-    made: list[Box] = []
+    boxes: list[Box] = []
     seen: set[int] = set()
     for place, (node, user) in enumerate(waiting):
-        made.append(_left_out(sizes[node]) if place in hidden else _one_use(reading, node, user, node in seen))
+        boxes.append(_left_out(sizes[node]) if place in hidden else _one_use(reading, node, user, node in seen))
         seen.add(node)
-    last = len(made) - 1
-    return Diagram(tuple(made[::-1]), tuple(Edge(last - source, last - target) for source, target in found[::-1]))
+    last = len(boxes) - 1
+    return Diagram(tuple(boxes[::-1]), tuple(Edge(last - source, last - target) for source, target in arrows[::-1]))
 
 
-def _one_use(reading: GraphReading, node: int, user: int, again: bool) -> Box:
+def _one_use(reading: GraphReading, node: int, user: int, repeated: bool) -> Box:
     box = reading.box(node)
-    kind: Kind = "again" if again and box.kind == "operation" else box.kind
+    kind: Kind = "again" if repeated and box.kind == "operation" else box.kind
     return replace(box, kind=kind, uses=1, results=box.results if user < 0 else ())
 
 

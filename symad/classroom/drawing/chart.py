@@ -16,7 +16,7 @@ from symad.errors import ArgumentError
 Series: TypeAlias = Mapping[str, Sequence[tuple[Any, Any]]]
 
 _COLOURS: tuple[Colour, ...] = ("tangent", "cotangent", "epsilon", "parameter", "residual", "wrong", "primal", "muted")
-_MARKERS = (  # Z closes one
+_MARKERS = (  # Z closes a path
     "M-4 0C-4 -5.2 4 -5.2 4 0C4 5.2 -4 5.2 -4 0Z", "M-4 -4L4 -4L4 4L-4 4Z", "M0 -5.2L4.8 4L-4.8 4Z",
     "M0 -5.6L5.6 0L0 5.6L-5.6 0Z", "M-4.8 -4L4.8 -4L0 5.2Z", "M-4 -4L4 4M-4 4L4 -4", "M0 -5.2L0 5.2M-5.2 0L5.2 0",
 )  # fmt: skip
@@ -32,10 +32,10 @@ class _Axis:
     high: float
     log: bool
     has_zero: bool
-    whole: bool = False  # all numbers are integers: so are the ticks
+    whole: bool = False  # integers only: the ticks are integers, too
 
     def place(self, value: Any) -> float | None:
-        """Return where a number is, None where the axis has no place for it."""
+        """Return the position of a number on the axis, None if it has none."""
         if self.log and value == 0:
             return 0.0
         measured = _measure(value, self.log)
@@ -43,19 +43,19 @@ class _Axis:
         return None if measured is None else base + (1 - base) * (measured - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Return where lines and their labels belong."""
+        """Return the positions of grid lines and their labels."""
         if not self.log:
             step = max(_step((self.high - self.low) / 9), 1.0 if self.whole else 0.0)
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             return [((k * step - self.low) / (self.high - self.low), f"{k * step:.6g}") for k in range(first, last + 1)]
         decades = range(round(self.low), round(self.high) + 1, max(1, math.ceil((self.high - self.low) / 8)))
-        found = [(10**n if n >= 0 else 10.0**n, _power(n)) for n in decades]
+        labelled = [(10**n if n >= 0 else 10.0**n, _power(n)) for n in decades]
         if self.high - self.low <= 2:
-            found += [
+            labelled += [
                 (m * 10.0**n, f"{m * 10.0**n:g}") for n in range(round(self.low), round(self.high)) for m in (2, 5)
             ]
-        found += [(0, "0")] if self.has_zero else []
-        return [(place, label) for value, label in found if (place := self.place(value)) is not None]
+        labelled += [(0, "0")] if self.has_zero else []
+        return [(place, label) for value, label in labelled if (place := self.place(value)) is not None]
 
 
 def line_chart(
@@ -64,9 +64,9 @@ def line_chart(
 ) -> Picture:  # fmt: skip
     """Return a chart of series of points (x, y), integers of any size among them.
 
-    A logarithmic axis has a place for 0 below all other numbers. What has no place (nan, infinities, negative numbers
-    on a logarithmic axis) is left out, a gap in its line, and counted below the chart. `ground` is for files that stand
-    alone; `field` marks the rectangle of the axes, for pages on which it is pointed at. ArgumentError without a point.
+    A logarithmic axis has a place for 0 below all other numbers. Points without a place (nan, infinities, negative
+    numbers on a logarithmic axis) are omitted, leave a gap in their line, and are counted below the chart. `ground` is
+    for separate files; `field` marks the rectangle of the axes for a page. ArgumentError without a point.
 
     >>> series = {"tree": [(1, 10), (2, 10**400)], "graph": [(1, 9), (2, 12)]}
     >>> line_chart(series, "order", "operations", log_y=True).description
@@ -100,11 +100,11 @@ class _Chart:
         self.left, self.right, self.top, self.bottom = left, width - legend, 34.0, height - 66.0
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Return the pixel of a place."""
+        """Return the pixel of a position."""
         return self.left + (self.right - self.left) * x, self.bottom - (self.bottom - self.top) * y
 
     def mark_field(self) -> None:
-        """Lay a rectangle that nobody sees over the field, by which a page finds it."""
+        """Mark the rectangle of the axes with an invisible box, so that a page can find it."""
         with self.canvas.group(nodes="field"):
             size = self.right - self.left, self.bottom - self.top
             self.canvas.box(self.left, self.top, *size, fill="ground", opacity=0.0, radius=0)
@@ -127,7 +127,7 @@ class _Chart:
         canvas.text(middle, self.bottom + 56, note, size=12, colour="muted")
 
     def line(self, number: int, line: Sequence[tuple[float | None, float | None]]) -> None:
-        """Draw one series, with gaps where a point has no place."""
+        """Draw one series, with a gap for each point without a position."""
         colour, command, commands = _COLOURS[number % len(_COLOURS)], "M", ""
         for x, y in line:
             if x is None or y is None:
@@ -141,7 +141,7 @@ class _Chart:
             self.canvas.path(commands, stroke=colour, line=1.8, dashed=number >= len(_COLOURS))
 
     def marker(self, number: int, x: float, y: float) -> None:
-        """Draw the marker of a series: crosses are lines, the others are filled."""
+        """Draw the marker of a series: crosses are lines, other markers are filled."""
         colour, shape = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
         with self.canvas.group(shift=(x, y)):
             self.canvas.path(shape, stroke=colour, fill=colour if "Z" in shape else None, line=1.6)
@@ -157,8 +157,8 @@ class _Chart:
 
 
 def _axis(values: Sequence[Any], log: bool, name: str) -> _Axis:
-    """Return an axis that has a place for the values: whole decades, or what is between round numbers."""
-    measured = [found for value in values if (found := _measure(value, log)) is not None]
+    """Return an axis for the values: whole decades, or a range with margins."""
+    measured = [position for value in values if (position := _measure(value, log)) is not None]
     has_zero = log and any(value == 0 for value in values)
     if not measured and not has_zero:
         raise ArgumentError(f"a chart without a number for its {name} axis", do="give points with finite numbers")
@@ -174,7 +174,7 @@ def _axis(values: Sequence[Any], log: bool, name: str) -> _Axis:
 
 
 def _measure(value: Any, log: bool) -> float | None:
-    """Return a number as a float, or its logarithm, also of an integer beyond the floats; None where there is none."""
+    """Return a number as a float, or its logarithm, even if it is beyond the floats; None if it has none."""
     try:
         measured = math.log10(value) if log else float(value)
     except (ValueError, OverflowError):
@@ -195,7 +195,7 @@ def _power(exponent: int) -> str:
 def _in_characters(
     placed: Mapping[str, Sequence[tuple[float | None, float | None]]], across: _Axis, up: _Axis, words: Sequence[str]
 ) -> str:
-    """Return the chart for a terminal: each series by a letter, * where two meet."""
+    """Return the chart for a terminal: each series has a letter, and * marks where two meet."""
     field = [[" "] * _COLUMNS for _ in range(_LINES)]
     for letter, line in zip(_LETTERS * len(placed), placed.values(), strict=False):
         for x, y in line:

@@ -40,15 +40,14 @@ from symad.tracing.trace import Trace, sparse_leaves, trace
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 
-TITLE = 30.0  # pixels above what is in a frame
+TITLE = 30.0  # pixels above the content of a frame
 
 
 @dataclass(frozen=True)
 class LoopDrawing(Drawing):
-    """The picture of a program with loops: a frame for each, with the graph of its body inside.
+    """The picture of a program with loops: a frame for each loop, with the graph of its body inside.
 
-    `frames` are the program, then its loops, those inside of others behind them; `operations` are those of the bodies,
-    each counted once.
+    `frames` are the program and then its loops, inner ones after outer ones; `operations` counts each body once.
     """
 
     program: RolledProgram
@@ -56,12 +55,11 @@ class LoopDrawing(Drawing):
 
     @property
     def title(self) -> str:
-        """The title of a page that shows this and nothing else."""
         return f"Loops of {self.program.name}"
 
     @cached_property
     def canvas(self) -> Canvas:
-        """The picture in shapes: those that are inside of others are drawn first."""
+        """The picture in shapes. Inner frames are drawn first."""
         pictures: dict[int, Canvas] = {}
         for number in range(len(self.frames) - 1, 0, -1):
             pictures[number] = _framed(self.frames[number], _inside(self.frames[number], pictures))
@@ -79,7 +77,7 @@ class LoopDrawing(Drawing):
 
     @property
     def description(self) -> str:
-        """What the picture shows, in words."""
+        """The picture in words."""
         loops = sum(region.count > 1 for region, _ in regions_of(self.program.steps))
         written, run = count_label(self.operations), count_label(self.program.executed)
         where = "its body" if loops == 1 else "their bodies"
@@ -98,8 +96,8 @@ def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDraw
     """Return the picture of a rolled program; `opened` says whether its bodies are drawn, by default if they are few.
 
     >>> from symad.compiling.planning import plan
-    >>> found = plan(lambda x: np.sum(np.sin(x) * x), np.ones(1000), roll="always").candidate.rolled
-    >>> [frame.title for frame in loop_drawing(found.program).frames]
+    >>> rolled = plan(lambda x: np.sum(np.sin(x) * x), np.ones(1000), roll="always").candidate.rolled
+    >>> [frame.title for frame in loop_drawing(rolled.program).frames]
     ['', '1 000 times']
     """
     frames = frames_of(program, opened=opened)
@@ -110,14 +108,12 @@ def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDraw
 
 
 def _inside(frame: Frame, pictures: dict[int, Canvas]) -> Canvas:
-    """Return what is in a frame."""
     inner = {box: pictures[number] for box, number in frame.inner.items()}
     placed = place(frame.diagram, {box: (canvas.width, canvas.height) for box, canvas in inner.items()})
     return boxes_and_arrows(placed, inner)
 
 
 def _framed(frame: Frame, inside: Canvas) -> Canvas:
-    """Return a frame around its content, with its title above."""
     title = text_width(frame.title, LABEL) + text_width(frame.origin, SMALL) + 44
     canvas = Canvas(max(inside.width, title) + 8, inside.height + TITLE)
     with canvas.group("\n".join(filter(None, [frame.title, frame.origin]))):
@@ -135,7 +131,7 @@ _WHAT = "a function with its arguments, a trace, a SymPy expression, a formula a
 
 
 def source_of(f: Any, args: Sequence[Any]) -> DrawnGraph:
-    """Return the graph of what is given, with the names of its results and the roles of its nodes."""
+    """Return the graph to draw, with the names of its results and the roles of its nodes."""
     if isinstance(f, Trace):
         _refuse_arguments(args, "a trace")
         return DrawnGraph(f.graph, tuple(f.outputs.flat), result_names(f.outputs))
@@ -145,7 +141,8 @@ def source_of(f: Any, args: Sequence[Any]) -> DrawnGraph:
     if _is_let(f):
         _refuse_arguments(args, "a let form")
         graph = Graph(lines=False)
-        return _of_list(graph, from_let(graph, *f))
+        nodes = tuple(from_let(graph, *f))
+        return DrawnGraph(graph, nodes, ("result",) if len(nodes) == 1 else tuple(f"[{k}]" for k in range(len(nodes))))
     if isinstance(f, str):
         f = read_formula(f)
     if isinstance(f, sp.Basic | sp.MatrixBase | list | tuple) and not isinstance(f, sp.Lambda):
@@ -162,7 +159,7 @@ def source_of(f: Any, args: Sequence[Any]) -> DrawnGraph:
 
 
 def result_names(outputs: Tree) -> tuple[str, ...]:
-    """Return how each number of a result is called: result, [0], ["a"][1, 2], ...; of a sparse matrix by its place."""
+    """Return a name for each number of a result: result, [0], ["a"][1, 2]; the place of a sparse entry."""
     result = containers.unflatten(outputs.structure, list(outputs.arrays))
     names: list[str] = []
     for leaf, path in zip(sparse_leaves(result)[0], containers.paths(result), strict=True):
@@ -184,7 +181,7 @@ def _of_expressions(f: Any, args: Sequence[Any]) -> DrawnGraph:
             "several arguments of an expression", where=user_place(), do="give x as one list of symbols"
         )
     if args:
-        given(f, args[0])  # refuses what is not a symbol of the expression
+        given(f, args[0])  # raises an error unless it is a symbol of the expression
     expressions: list[Any] = [f]
     names = ["result"]
     if isinstance(f, sp.MatrixBase | list | tuple):
@@ -210,16 +207,11 @@ def _of_program(program: Program) -> DrawnGraph:
 
 
 def _places(output: Output) -> list[tuple[int, ...]]:
-    """Return the index of each row of an output of a program."""
+    """Return the index of each row of a program's output."""
     places = range(len(output.rows)) if output.positions is None else output.positions
     if output.pattern is not None or output.swept:
         return [(int(place),) for place in places]
     return [tuple(map(int, np.unravel_index(place, output.shape))) for place in places]
-
-
-def _of_list(graph: Graph, nodes: Sequence[int]) -> DrawnGraph:
-    names = ("result",) if len(nodes) == 1 else tuple(f"[{k}]" for k in range(len(nodes)))
-    return DrawnGraph(graph, tuple(nodes), names)
 
 
 def _is_let(f: Any) -> bool:
@@ -229,15 +221,15 @@ def _is_let(f: Any) -> bool:
     return all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], sp.Symbol) for part in f[0])
 
 
-def _refuse_arguments(args: Sequence[Any], what: str) -> None:
+def _refuse_arguments(args: Sequence[Any], subject: str) -> None:
     if args:
-        raise ArgumentError(f"arguments of {what}", where=user_place(), do="leave them out: they are known")
+        raise ArgumentError(f"arguments of {subject}", where=user_place(), do="leave them out: they are known")
 
 
 Sharing = Literal["after", "before", "both"]
 
 READABLE = 80  # boxes; with more, equal parts are folded
-FOLDED = 40  # boxes of a folded picture, where that can be had
+FOLDED = 40  # boxes of a folded picture, if possible
 TREE = 60  # boxes of an expression tree
 LARGEST = 2000  # boxes that are drawn when folding is turned off
 
@@ -248,12 +240,12 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
 
     f is a function (or a transform of one) with its arguments, of which only the shapes count; a trace; a SymPy
     expression, or a list or Matrix of them; a formula as text; a let form as `sympy.cse` and `Trace.let` return it; a
-    kernel or its program, of which loops are drawn as loops (`LoopDrawing`).
+    kernel or its program, whose loops are drawn as loops (`LoopDrawing`).
     Roles of nested derivatives have colours, letters and levels, as in `explain`. A value that is used several times
-    has a heavy border. `sharing="before"` draws the expression tree, in which such a value is there several times,
-    "both" the one beside the other.
-    `fold` lets operations of the same form share a box, which tells how many they are; by default where there would be
-    more than 80 boxes. ArgumentError for a picture of more than 2000 boxes.
+    has a heavy border. `sharing="before"` draws the expression tree, which repeats such values, "both" draws tree and
+    graph side by side.
+    `fold` lets operations of the same form share a box with their number; the default folds above 80 boxes.
+    ArgumentError for a picture of more than 2000 boxes.
     Its layout needs igraph (`pip install 'symad[draw]'`); the lines of `print`, and DOT, do not.
 
     >>> print(draw("sin(x)^2 + sin(x)"))
@@ -269,12 +261,15 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     if isinstance(f, Kernel):
         f = f.program
     if isinstance(f, RolledProgram):
-        return _loops(f, args, sharing, fold)
+        if args or sharing != "after":
+            subject = "arguments of a program" if args else f"sharing={sharing!r} of a program with loops"
+            raise ArgumentError(subject, where=user_place(), do="leave them out: it is drawn as it is")
+        return loop_drawing(f, None if fold is None else not fold)
     return replace(drawing_of(source_of(f, args), sharing, fold), about=about_what(f))
 
 
 def drawing_of(source: DrawnGraph, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
-    """Return the picture of a graph that is already there."""
+    """Return the picture of an existing graph."""
     operations = source.graph.count_operations(source.outputs)
     tree = tree_operations(source.graph, source.outputs)
     reading = GraphReading(source)
@@ -287,7 +282,7 @@ def drawing_of(source: DrawnGraph, sharing: Sharing = "after", fold: bool | None
 
 
 def about_what(f: Any) -> Document:
-    """Return what stands above a picture: what a function is called, or a formula itself."""
+    """Return the heading of a picture, and a formula itself."""
     expression = read_formula(f) if isinstance(f, str) else f
     if isinstance(expression, sp.Expr) and not isinstance(expression, sp.Lambda):
         symbols = sorted(expression.free_symbols, key=str)
@@ -296,13 +291,6 @@ def about_what(f: Any) -> Document:
     if not callable(f) or isinstance(f, Trace):
         return ()
     return (Heading(f"Graph of {name_of(f).replace('_of_', ' of ')}", 1),)
-
-
-def _loops(program: RolledProgram, args: tuple[Any, ...], sharing: Sharing, fold: bool | None) -> LoopDrawing:
-    if args or sharing != "after":
-        what = "arguments of a program" if args else f"sharing={sharing!r} of a program with loops"
-        raise ArgumentError(what, where=user_place(), do="leave them out: it is drawn as it is")
-    return loop_drawing(program, None if fold is None else not fold)
 
 
 def _graph(reading: GraphReading, fold: bool | None) -> Diagram:

@@ -20,7 +20,7 @@ from symad.errors import ArgumentError
 
 
 def dot_text(frames: Sequence[Frame]) -> str:
-    """Return frames, inside of each other and side by side, as clusters of one graph of graphviz.
+    """Return nested frames as clusters of one graphviz graph.
 
     An arrow to a loop ends at its border.
 
@@ -50,7 +50,7 @@ def dot_text(frames: Sequence[Frame]) -> str:
 
 
 def _arrow(frames: Sequence[Frame], number: int, edge: Edge) -> str:
-    """Return an arrow in a frame; one that leads to or from a frame in it ends at that one's border."""
+    """Return an arrow of a frame. At an inner frame it ends at that frame's border."""
     options: list[str] = []
     ends = []
     for side, box in (("ltail", edge.source), ("lhead", edge.target)):
@@ -71,31 +71,23 @@ def _attributes(box: Box) -> str:
     options += ["shape=ellipse"] if box.kind == "input" else []
     options += ["peripheries=2"] if box.results else []
     options += ["penwidth=2.5"] if box.uses > 1 and box.kind == "operation" and box.copies == 1 else []
-    return ", ".join(
-        options
-        + (
-            ['style="rounded,dashed"']
-            if box.kind in ("parameter", "more")
-            else ["style=solid"]
-            if box.kind == "memory"
-            else []
-        )
-    )
+    options += ['style="rounded,dashed"'] if box.kind in ("parameter", "more") else []
+    options += ["style=solid"] if box.kind == "memory" else []
+    return ", ".join(options)
 
 
 def _quoted(text: str) -> str:
-    """Return a string of graphviz: quotes and backslashes are escaped, so that nothing in it has a meaning."""
+    """Return a graphviz string. Quotes and backslashes are escaped, so that no character has a meaning."""
     plain = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 @dataclass(frozen=True)
 class Drawing(Shown):
-    """The picture of a computation: one diagram, or two with their titles, and the counts that go with it.
+    """The picture of a computation: one diagram, or two with titles, and their counts.
 
-    `operations` counts those of the graph, shared ones once; `tree_operations` those of the unfolded expressions;
-    `shared` the values of operations that are used several times. `about` stands above the picture on a page: a title,
-    and the formula that is drawn.
+    `operations` counts operations of the graph, shared ones once, `tree_operations` those of the unfolded expressions,
+    `shared` the operations that are used more than once. `about` is the title and the formula above the picture.
     """
 
     diagrams: tuple[tuple[str, Diagram], ...]
@@ -112,12 +104,11 @@ class Drawing(Shown):
 
     @property
     def title(self) -> str:
-        """The title of a page that shows this and nothing else."""
         return self.about[0].text if self.about and isinstance(self.about[0], Heading) else "Computational graph"
 
     @cached_property
     def canvas(self) -> Canvas:
-        """The picture in shapes; two diagrams stand side by side where a page is wide enough."""
+        """The picture in shapes. Two diagrams are side by side if the page is wide enough."""
         drawn = [(title, render(place(diagram))) for title, diagram in self.diagrams]
         if len(drawn) == 1:
             return drawn[0][1]
@@ -132,11 +123,11 @@ class Drawing(Shown):
         return whole
 
     def document(self) -> Document:
-        """Return what is drawn, the picture, and the counts below it."""
+        """Return the heading, the picture, and the counts below it."""
         return (*self.about, *self._with([self.canvas.picture(self.description, fills=True)]))
 
     def words(self) -> Document:
-        """Return the boxes as lines with the counts below them, for which no layout is needed."""
+        """Return the boxes as lines, and the counts. This needs no layout."""
         blocks: list[Block] = []
         for title, diagram in self.diagrams:
             blocks += [Heading(title, 3)] if len(self.diagrams) > 1 else []
@@ -146,16 +137,13 @@ class Drawing(Shown):
     def _with(self, blocks: Sequence[Block]) -> Document:
         if len(self.diagrams) == 1:
             return (*blocks, Paragraph(self.description))
-        rows = tuple((title, count_label(count)) for (title, _), count in zip(self.diagrams, self._counts, strict=True))
+        counts = zip(self.diagrams, (self.tree_operations, self.operations), strict=True)
+        rows = tuple((title, count_label(count)) for (title, _), count in counts)
         return (*blocks, Table(("", "operations"), rows, "lr"), Paragraph(self.description))
 
     @property
-    def _counts(self) -> tuple[int, int]:
-        return self.tree_operations, self.operations
-
-    @property
     def description(self) -> str:
-        """What the picture shows, in words."""
+        """The picture in words."""
         text = ", ".join(
             counted(count, noun, count_label(count))
             for count, noun in ((self.operations, "operation"), (self.inputs, "input"), (self.results, "result"))
@@ -175,7 +163,7 @@ class Drawing(Shown):
         return self.canvas.svg()
 
     def dot(self) -> str:
-        r"""Return the graph in the language of graphviz (which is not needed for anything else).
+        r"""Return the graph in graphviz's language (nothing else needs graphviz).
 
         >>> import symad as sa
         >>> print(sa.draw("x + 1").dot())
@@ -190,7 +178,6 @@ class Drawing(Shown):
         return dot_text(self._side_by_side())
 
     def more_forms(self) -> dict[str, Callable[[], str]]:
-        """Return the further suffixes of `save`."""
         return {".svg": lambda: self.canvas.svg(ground=True) + "\n", ".dot": lambda: self.dot() + "\n"}
 
     def _repr_svg_(self) -> str | None:
@@ -214,7 +201,6 @@ class Drawing(Shown):
 
 
 def _row(box: Box) -> tuple[str, str, str]:
-    """Return a box as a line of text."""
     copies = f"×{box.copies}" if box.copies > 1 else ""
     formula = box.label if box.copies > 1 or not box.formula else box.formula.split("\n")[0]
     uses = f"{box.uses} uses" if box.uses > 1 and box.copies == 1 and box.kind == "operation" else ""

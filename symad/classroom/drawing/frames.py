@@ -1,8 +1,8 @@
 """Draw a rolled program as frames: one frame for each loop, with the graph of its body inside.
 
-Every frame is a diagram of its own. In that of a body, the slots are the inputs, and what it carries has an arrow from
-the output back to the slot. In that of a program or of a nest there is a box for each loop and for each buffer between
-them; an arrow that leads back is what the next round reads.
+Every frame has its own diagram. The diagram of a body has slots as inputs, and a backward arrow from an output to a
+slot for each carried value. The diagram of a program or a nest has a box for each loop and for each buffer between
+loops; a backward arrow leads to a read in the next round.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from symad.display.notation import counted
 from symad.graph.graph import Graph
 
 READABLE, FOLDED = 80, 30  # boxes of a body, and of one that is folded
-SLOTS = 12  # that have boxes of their own; of more, those that read the same array may share one
+SLOTS = 12  # with boxes of their own; if there are more, slots of one array may share a box
 OPENED = 12  # loops that are drawn with their bodies
 MOVES = {"order": "puts numbers in order", "initial values": "initial values"}
 LONGEST_READ = 34  # letters
 BECOMES = {"store": "stored in", "add": "summed in", "last": "last to"}
-ENDLESS = 2**40  # repetitions that nobody counted
+ENDLESS = 2**40  # the trip count of a loop without a known bound
 Numbers: TypeAlias = frozenset[int]
 
 
@@ -40,7 +40,7 @@ Numbers: TypeAlias = frozenset[int]
 class Frame:
     """A loop or the program: its trip count, its place in the source, its content.
 
-    `inner` has the boxes of the diagram that are frames themselves, with their numbers among all frames.
+    `inner` maps boxes of the diagram that are frames to their numbers among all frames.
     """
 
     title: str
@@ -50,7 +50,7 @@ class Frame:
 
 
 def frames_of(program: RolledProgram, *, opened: bool | None = None) -> list[Frame]:
-    """Return the frames of a program, the program itself first, those in a frame behind it.
+    """Return the frames of a program: the program first, inner frames after outer ones.
 
     The bodies of loops are `opened` unless there are too many of them.
     """
@@ -60,12 +60,12 @@ def frames_of(program: RolledProgram, *, opened: bool | None = None) -> list[Fra
     frames: list[Frame] = []
     waiting: list[Region | Sequence[Step]] = [program.steps]
     titles = [("", "")]
-    for found in waiting:  # grows while it is read
+    for content in waiting:  # grows while it is read
         title = titles[len(frames)]
-        if isinstance(found, Region):
-            frames.append(Frame(*title, _body(found, places)))
+        if isinstance(content, Region):
+            frames.append(Frame(*title, _body(content, places)))
             continue
-        level = _Level(found, places, repeated=bool(frames))
+        level = _Level(content, places, repeated=bool(frames))
         inside = {
             box: step for box, step in level.steps.items() if not isinstance(step, Region) or _opens(step, opened)
         }
@@ -77,14 +77,14 @@ def frames_of(program: RolledProgram, *, opened: bool | None = None) -> list[Fra
 
 
 def times(step: Step) -> str:
-    """Return how often a step is run."""
+    """Return the trip count of a step in words."""
     if isinstance(step, Region) and step.stop is not None:
         return "until it ends" + (f", at most {count_label(step.count)} times" if step.count < ENDLESS else "")
     return "once" if step.count == 1 else f"{count_label(step.count)} times"
 
 
 def origin_of(step: Step) -> str:
-    """Return where a step was written, or what it does where it computes nothing."""
+    """Return the source line of a step, or a description of a step that computes nothing."""
     if not isinstance(step, Region):
         return ""
     if step.matrix is not None:
@@ -93,36 +93,36 @@ def origin_of(step: Step) -> str:
 
 
 def operations(region: Region) -> int:
-    """Return how many operations a body has, or a matrix operation."""
+    """Return the number of operations of a body or of a matrix operation."""
     return operations_of(region.body) if region.matrix is None else region.matrix.operations
 
 
 def _opens(region: Region, opened: bool) -> bool:
-    """Whether a loop is drawn with its body: one that only copies has nothing to show, but what it carries."""
+    """Whether a loop is drawn with its body. A loop that only copies is not, unless it carries values."""
     return opened and region.matrix is None and (operations(region) > 0 or bool(region.carries))
 
 
 class _Level:
-    """The steps of a program, or of a nest in which they are `repeated`, with the buffers that they write and read."""
+    """The steps of a program, or of a nest in which they are `repeated`, with the buffers that they use."""
 
     def __init__(self, steps: Sequence[Step], places: ProgramText, repeated: bool) -> None:
         self.places, self.steps = places, dict[int, Step]()
         self.boxes: list[Box] = []
         self.edges: dict[Edge, None] = {}
-        self.box_of: dict[int, int] = {}  # of a buffer, as it was written last
+        self.box_of: dict[int, int] = {}  # of a buffer since its last write
         reads, writes = [_read(step, places) for step in steps], [_written(step) for step in steps]
-        first: dict[int, int] = {}  # when a buffer is written for the first time
+        first: dict[int, int] = {}  # the step that first writes a buffer
         for time, written in enumerate(writes):
             first |= {buffer: time for buffer in written if buffer not in first}
         for buffer in sorted(frozenset[int]().union(*reads) - first.keys()):
             self._buffer(buffer)
         late: list[tuple[int, int]] = []
-        seen: set[int] = set()  # buffers that were read since they were written
+        seen: set[int] = set()  # buffers that were read after their last write
         for time, step in enumerate(steps):
             box = self._step(step)
             earlier = {
                 buffer for buffer in reads[time]
-                if first.get(buffer, -1) < time and not (repeated and _apart(step, steps[:time], buffer))
+                if first.get(buffer, -1) < time and not (repeated and _reads_earlier_round(step, steps[:time], buffer))
             }  # fmt: skip
             self.edges |= dict.fromkeys(Edge(self.box_of[buffer], box) for buffer in sorted(earlier))
             late += [(box, buffer) for buffer in sorted(reads[time] - earlier)]
@@ -136,18 +136,17 @@ class _Level:
 
     @property
     def diagram(self) -> Diagram:
-        """All of it."""
         return Diagram(tuple(self.boxes), tuple(self.edges))
 
     def _step(self, step: Step) -> int:
-        made = [operations(region) for region, _ in regions_of([step])]
-        each = counted(sum(made), "operation", count_label(sum(made))) if sum(made) else ""
-        name = ", ".join(filter(None, [origin_of(step), each]))
+        counts = [operations(region) for region, _ in regions_of([step])]
+        total = counted(sum(counts), "operation", count_label(sum(counts))) if sum(counts) else ""
+        name = ", ".join(filter(None, [origin_of(step), total]))
         self.steps[len(self.boxes)] = step
         label = times(step)
         if isinstance(step, Region) and step.matrix is not None:
             label = step.matrix.formula(*(symbol_label(self.places.names[use.buffer]) for use in step.gathers))
-        self.boxes.append(Box(label, name, "loop", operations=sum(made)))
+        self.boxes.append(Box(label, name, "loop", operations=sum(counts)))
         return len(self.boxes) - 1
 
     def _buffer(self, number: int) -> None:
@@ -159,7 +158,7 @@ class _Level:
 
 
 def _read(step: Step, places: ProgramText) -> Numbers:
-    """Return the buffers that a step reads, but for numbers, which stand in its slots."""
+    """Return the buffers that a step reads. Constants are omitted: they are drawn in the slots."""
     uses = (use for region, _ in regions_of([step]) for use in _gathers(region))
     return frozenset(use.buffer for use in uses if places.program.buffers[use.buffer].kind != "constant")
 
@@ -168,8 +167,8 @@ def _written(step: Step) -> Numbers:
     return frozenset(use.buffer for region, _ in regions_of([step]) for use in region.results)
 
 
-def _apart(step: Step, before: Sequence[Step], buffer: int) -> bool:
-    """Whether what a step reads of a buffer was written in an earlier round: no place of it was in this one."""
+def _reads_earlier_round(step: Step, before: Sequence[Step], buffer: int) -> bool:
+    """Whether a step reads only places of a buffer that earlier steps of the same round have not written."""
     writers = [other for other in before if buffer in _written(other)]
     if not writers or not all(isinstance(other, Region) for other in (step, *writers)):
         return False
@@ -185,7 +184,7 @@ def _gathers(region: Region) -> list[Gather]:
 
 
 class _BodyReading(GraphReading):
-    """The body of a loop. Its slots s0, s1, ... are inputs that are labelled with what they read."""
+    """The body of a loop. Its slots s0, s1, ... are inputs, labelled with the places that they read."""
 
     def __init__(self, region: Region, places: ProgramText) -> None:
         graph, body = Graph(lines=False), region.body
@@ -194,22 +193,22 @@ class _BodyReading(GraphReading):
         self.slots = [graph.own_leaf(sp.Symbol(name, real=True)) for name in names]
         self.shown = {slot: _read_by(use, places) for slot, use in zip(self.slots, uses, strict=True)}
         self.outputs = copied(body, [output.rows[0] for output in body.outputs], graph, dict(enumerate(self.slots)))
-        wanted = [(node, name) for k, node in enumerate(self.outputs) for name in _becomes(region, places, k)]
-        wanted += [(self.outputs[carry.output], "") for carry in region.carries]
-        super().__init__(DrawnGraph(graph, tuple(node for node, _ in wanted), tuple(name for _, name in wanted)))
+        results = [(node, name) for k, node in enumerate(self.outputs) for name in _becomes(region, places, k)]
+        results += [(self.outputs[carry.output], "") for carry in region.carries]
+        super().__init__(DrawnGraph(graph, tuple(node for node, _ in results), tuple(name for _, name in results)))
 
     def box(self, node: int) -> Box:
-        """Return the box of one node; that of a slot says what it reads."""
-        found = super().box(node)
+        """Return the box of one node. A slot is labelled with the place that it reads."""
+        box = super().box(node)
         if node not in self.shown:
-            return found
+            return box
         label, numbers = self.shown[node]
-        below = ", ".join(filter(None, [found.label if len(self.slots) <= SLOTS else "", numbers]))
-        return replace(found, label=label, name=below, formula=f"{found.formula} reads {label}", uses=1)
+        below = ", ".join(filter(None, [box.label if len(self.slots) <= SLOTS else "", numbers]))
+        return replace(box, label=label, name=below, formula=f"{box.formula} reads {label}", uses=1)
 
 
 def _read_by(use: Gather | Carry, places: ProgramText) -> tuple[str, str]:
-    """Return what a slot reads in repetition k, as in the program's text, and the first of the numbers behind it."""
+    """Return the place that a slot reads in repetition k, and the first numbers there."""
     if isinstance(use, Gather):
         numbers = places.numbers(use).replace(", ...", ", …").partition(" (")[0]
         return shortened(places.place(use.buffer, use.table), LONGEST_READ), shortened(numbers, LONGEST_READ)
@@ -219,13 +218,13 @@ def _read_by(use: Gather | Carry, places: ProgramText) -> tuple[str, str]:
 
 
 def _becomes(region: Region, places: ProgramText, output: int) -> Sequence[str]:
-    """Return what becomes of an output of a body; nothing where it is only carried on."""
-    found = [f"{BECOMES[use.kind]} {places.names[use.buffer]}" for use in region.results if use.output == output]
-    return [*found, *(["ends the loop"] if region.stop == output else [])]
+    """Return the uses of a body's output, nothing for a value that is only carried."""
+    uses = [f"{BECOMES[use.kind]} {places.names[use.buffer]}" for use in region.results if use.output == output]
+    return [*uses, *(["ends the loop"] if region.stop == output else [])]
 
 
 def _name(use: Gather | Carry, places: ProgramText) -> str:
-    """Return the name of a slot by what it reads first: those of one array may share a box."""
+    """Return the name of a slot by its first place, so that slots of one array may share a box."""
     if isinstance(use, Carry):
         return "carried"
     is_constant = places.program.buffers[use.buffer].kind == "constant"
@@ -250,14 +249,14 @@ def _body(region: Region, places: ProgramText) -> Diagram:
 
 
 def _leads_to(edges: Sequence[Edge], start: int, end: int) -> bool:
-    """Whether a box is below another one, where arrows that lead back are drawn upwards."""
+    """Whether a box is below another one, if backward arrows are drawn upwards."""
     below: dict[int, list[int]] = {}
     for edge in edges:
         source, target = (edge.target, edge.source) if edge.back else (edge.source, edge.target)
         below.setdefault(source, []).append(target)
     reached, waiting = {start}, [start]
     for box in waiting:  # grows while it is read
-        found = [target for target in below.get(box, ()) if target not in reached]
-        reached.update(found)
-        waiting += found
+        targets = [target for target in below.get(box, ()) if target not in reached]
+        reached.update(targets)
+        waiting += targets
     return end in reached

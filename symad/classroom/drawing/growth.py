@@ -1,7 +1,7 @@
 """Growth plots: the operations of the k-th derivative, by each way of writing it.
 
-A product of n factors, or a sum of n terms, counts as n - 1 operations in all of them. Trees are counted without being
-unfolded, in exact integers. SymPy's own differentiation works on trees: it ends where its limit of size or time is met.
+A product of n factors or a sum of n terms counts as n - 1 operations. Trees are counted exactly without unfolding them.
+SymPy's own differentiation works on trees; it stops at a limit of size or time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TREE, _GRAPH, _TAYLOR = "AD tree", "AD graph", "Taylor graph"
 
 @dataclass(frozen=True)
 class Growth(Shown):
-    """Operations of the derivatives of order 0, 1, 2, ... by each way, and why a way ended before the others."""
+    """Operations of the derivatives of order 0, 1, 2, ... by each way, and the reason why a way stopped early."""
 
     name: str
     counts: Counts
@@ -51,11 +51,9 @@ class Growth(Shown):
 
     @property
     def title(self) -> str:
-        """The title of a page that shows this and nothing else."""
         return f"Growth of the derivatives of {self.name}"
 
     def table(self) -> Table:
-        """Return the numbers as a table."""
         longest = max(map(len, self.counts.values()))
         rows = [
             (str(order), *(count_label(row[order]) if order < len(row) else "–" for row in self.counts.values()))
@@ -64,17 +62,16 @@ class Growth(Shown):
         return Table(("order", *self.counts), tuple(rows), "r" * (1 + len(self.counts)))
 
     def chart(self, *, ground: bool = False) -> Picture:
-        """Return the numbers as a chart, of operations over the order; with a ground to stand alone."""
+        """Return the chart of operations over the order, with a ground if it stands alone."""
         series = {way: list(enumerate(row)) for way, row in self.counts.items() if row}
         return line_chart(series, "order of the derivative", "operations", log_y=True, title=self.title, ground=ground)
 
     def document(self) -> Document:
-        """Return the chart, the numbers, and where a way ended and why."""
+        """Return the chart, the table, and why ways stopped."""
         notes = (Paragraph(f"{way}: {reason}.") for way, reason in self.stopped.items())
         return (self.chart(), self.table(), *notes)
 
     def more_forms(self) -> dict[str, Callable[[], str]]:
-        """Return the further suffixes of `save`."""
         return {".svg": lambda: self.chart(ground=True).svg + "\n"}
 
     def _repr_svg_(self) -> str:
@@ -83,11 +80,11 @@ class Growth(Shown):
 
 @public_api
 def growth(f: Any, x: Any, orders: int = 8) -> Growth:
-    """Return how many operations the derivatives of f at the number x need, up to an order, by five ways.
+    """Return the operations of the derivatives of f at the number x, up to an order, in five ways.
 
-    f is a function and x a number, or an expression (or formula as text) and x its symbol. The ways: what `sympy.diff`
-    returns, as a tree and after `sympy.cse`; nested forward mode, as the tree that it stands for and as a graph in
-    which equal operations are one; and the Taylor coefficients up to that order, all of them in one graph.
+    f is a function and x a number, or an expression (or formula as text) and x its symbol. The ways are: the result of
+    `sympy.diff`, as a tree and after `sympy.cse`; nested forward mode, unfolded as a tree and as a graph with equal
+    operations shared; and all Taylor coefficients up to that order in one graph.
     ArgumentError for an x of several numbers, and for orders that are not from 1 to 100.
 
     >>> grown = growth(lambda x: np.exp(x * np.sin(x)), 1.0, orders=3)
@@ -96,33 +93,30 @@ def growth(f: Any, x: Any, orders: int = 8) -> Growth:
     """
     if type(orders) is not int or not 1 <= orders <= 100:
         raise ArgumentError(f"orders={orders!r}", where=user_place(), do="give an integer from 1 to 100")
-    found = given(f, x)
-    if np.ndim(found.argument) != 0 or len(found.symbols) != 1:
+    problem = given(f, x)
+    if np.ndim(problem.argument) != 0 or len(problem.symbols) != 1:
         raise ArgumentError(
-            f"an x of {len(found.symbols)} numbers for growth",
-            where=user_place(),
-            why="orders are counted along one line",
-            do="give a function of one number, such as t -> f(x + t v)",
-        )
+            f"an x of {len(problem.symbols)} numbers for growth", where=user_place(),
+            why="orders are counted along one line", do="give a function of one number, such as t -> f(x + t v)",
+        )  # fmt: skip
     counts: Counts = {way: [] for way in (_SYMPY_TREE, _SYMPY_CSE, _TREE, _GRAPH, _TAYLOR)}
     stopped: dict[str, str] = {}
-    _symbolic(found, orders, counts, stopped)
-    for sizes in _until_limit(
-        (_TREE, _GRAPH), lambda order: _sizes(derivative(found.function, order)), orders, stopped
-    ):
-        counts[_TREE].append(sizes[0])
-        counts[_GRAPH].append(sizes[1])
-    for sizes in _until_limit(
-        (_TAYLOR,), lambda order: _sizes(lambda x: taylor(found.function, (x,), (1,), order)), orders, stopped
-    ):
-        counts[_TAYLOR].append(sizes[1])
-    return Growth(_name(f, found), counts, stopped)
+    _symbolic(problem, orders, counts, stopped)
+    f_of_x = problem.function
+    nested = _until_limit((_TREE, _GRAPH), lambda order: _sizes(derivative(f_of_x, order)), orders, stopped)
+    for tree, graph in nested:
+        counts[_TREE].append(tree)
+        counts[_GRAPH].append(graph)
+    series = _until_limit((_TAYLOR,), lambda k: _sizes(lambda x: taylor(f_of_x, (x,), (1,), k)), orders, stopped)
+    counts[_TAYLOR] += [graph for _, graph in series]
+    name = shortened(str(f), 40) if isinstance(f, str | sp.Symbol) else problem.name
+    return Growth(name, counts, stopped)
 
 
 def _until_limit(
     ways: Sequence[str], sizes_at: Callable[[int], tuple[int, int]], orders: int, stopped: dict[str, str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the sizes of each order while the graphs are not too large."""
+    """Yield the sizes of each order until the graphs are too large."""
     for order in range(orders + 1):
         sizes = sizes_at(order)
         yield sizes
@@ -132,16 +126,16 @@ def _until_limit(
 
 
 def _sizes(f: Callable[..., Any]) -> tuple[int, int]:
-    """Return the operations of a function as a tree and as a graph, in which levels no longer keep equal ones apart."""
+    """Return the operations of a function as a tree and as a graph in which levels share equal operations."""
     traced = trace(f, 1.0)
     shared = SharedCopy(traced.graph, {})
     outputs = [shared.there[node] for node in traced.outputs.flat]
     return tree_operations(shared.plain, outputs), shared.plain.count_operations(outputs)
 
 
-def _symbolic(found: Given, orders: int, counts: Counts, stopped: dict[str, str]) -> None:
-    """Let SymPy differentiate, and eliminate common subexpressions, until a limit is met."""
-    traced = trace(found.function, 1.0)
+def _symbolic(problem: Given, orders: int, counts: Counts, stopped: dict[str, str]) -> None:
+    """Let SymPy differentiate and eliminate common subexpressions, until it meets a limit."""
+    traced = trace(problem.function, 1.0)
     (symbol,) = (traced.graph.atoms[node] for node in traced.inputs.flat)
     way, order = _SYMPY_TREE, 0
     try:
@@ -174,7 +168,3 @@ def _after_cse(expression: sp.Expr, order: int, counts: Counts, stopped: dict[st
     order_of = reachable(graph, from_let(graph, *let))
     sizes = (max(1, len(graph.operands[node]) - 1) for node in order_of if graph.operands[node])
     counts[_SYMPY_CSE].append(sum(sizes))
-
-
-def _name(f: Any, found: Given) -> str:
-    return shortened(str(f), 40) if isinstance(f, str | sp.Symbol) else found.name

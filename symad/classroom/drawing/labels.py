@@ -12,7 +12,7 @@ from symad.classroom.drawing.svg import shortened
 from symad.display.mathematics import text_of
 from symad.display.notation import LOWERED, RAISED
 
-PLACE = "□"  # stands for an operand that is drawn as a box of its own
+PLACE = "□"  # an operand with its own box
 LONGEST = 22  # letters of a label
 
 _SIGNS: dict[Head, str] = {
@@ -25,18 +25,18 @@ _POWERS = {"2": "□²", "3": "□³", "-1": "1/□", "-2": "1/□²", "1/2": "�
 
 
 def operation_label(head: Head, constants: Sequence[sp.Basic | None]) -> str:
-    """Return what is written on the box of an operation; a constant operand is given, of the others None.
+    """Return the text on the box of an operation. `constants` has None for operands that are no constants.
 
     >>> [operation_label(sp.Mul, c) for c in ([None, None], [sp.Integer(2), None], [sp.Integer(-1), None])]
     ['×', '2 ×', '−']
     >>> operation_label(sp.Pow, [None, sp.Integer(2)]), operation_label(sp.besselj, [sp.Integer(0), None])
     ('□²', 'besselj(0, □)')
     """
-    given = [None if constant is None else number_label(constant) for constant in constants]
-    known = [text for text in given if text is not None]
+    texts = [None if constant is None else number_label(constant) for constant in constants]
+    known = [text for text in texts if text is not None]
     if head is sp.Pow and known:
-        return _power(given)
-    if head is sp.Mul and known == ["−1"] and len(given) == 2:
+        return _power(texts)
+    if head is sp.Mul and known == ["−1"] and len(texts) == 2:
         return "−"
     sign = _SIGNS.get(head)
     if head is sp.Mul and known:
@@ -45,14 +45,14 @@ def operation_label(head: Head, constants: Sequence[sp.Basic | None]) -> str:
         return shortened(" ".join(f"− {text[1:]}" if text.startswith("−") else f"+ {text}" for text in known), LONGEST)
     if sign is not None and (not known or sign == "cases"):
         return sign
-    if sign is not None and len(given) == 2 and sign not in ("max", "min"):
-        return shortened(f"{given[0] or PLACE} {sign} {given[1] or PLACE}", LONGEST)
+    if sign is not None and len(texts) == 2 and sign not in ("max", "min"):
+        return shortened(f"{texts[0] or PLACE} {sign} {texts[1] or PLACE}", LONGEST)
     name = sign or head.__name__
-    return shortened(f"{name}({', '.join(text or PLACE for text in given)})" if known else name, LONGEST)
+    return shortened(f"{name}({', '.join(text or PLACE for text in texts)})" if known else name, LONGEST)
 
 
 def number_label(constant: sp.Basic) -> str:
-    """Return a constant in few letters; its exact value is in the tooltip.
+    """Return a constant in few letters. The tooltip has its exact value.
 
     >>> [number_label(value) for value in (sp.Integer(-2), sp.Rational(1, 3), sp.Float(0.123456789), sp.pi)]
     ['−2', '1/3', '0.12346', 'π']
@@ -67,7 +67,7 @@ def number_label(constant: sp.Basic) -> str:
 
 
 def count_label(count: int) -> str:
-    """Return a count as people read it: digits in groups of three, a power of ten where it is huge.
+    """Return a count for readers: digits in groups of three, a power of ten if it is huge.
 
     >>> count_label(1234567), count_label(3**1000)
     ('1 234 567', '≈ 1.32·10⁴⁷⁷')
@@ -91,8 +91,8 @@ def symbol_label(name: str) -> str:
     return shortened(name, LONGEST)
 
 
-def _power(given: Sequence[str | None]) -> str:
-    base, exponent = given
+def _power(texts: Sequence[str | None]) -> str:
+    base, exponent = texts
     if base is not None:
         return f"{base}^{exponent or PLACE}"
     plain = str(exponent).replace("−", "-")

@@ -1,8 +1,7 @@
 """Layered layout by igraph's Sugiyama method: arrows lead to later layers, with few crossings.
 
 A long arrow runs through a way point in each layer that it passes, and all arrows of one box share their way points.
-Places within the layers are the least squares that keep the order and the distances. Nothing is drawn by chance, so
-the same diagram has the same layout in every process.
+Places within the layers minimise squares under the order and the distances. The layout of a diagram is deterministic.
 Sources: Sugiyama, Tagawa and Toda (1981); pool adjacent violators: Ayer et al. (1955).
 """
 
@@ -28,7 +27,7 @@ _WAY_WIDTH = 8.0
 class DiagramLayout:
     """The layers and the places in them: of boxes (numbers as in the diagram), then of way points.
 
-    `paths` has for each arrow of the diagram the boxes and way points that it runs through, forwards.
+    `paths` has the boxes and way points of each arrow, in forward order.
     """
 
     layers: tuple[int, ...]
@@ -37,12 +36,11 @@ class DiagramLayout:
 
     @property
     def depth(self) -> int:
-        """Number of layers."""
         return 1 + max(self.layers, default=0)
 
 
 def lay_out(diagram: Diagram, breadths: Sequence[float], gap: float) -> DiagramLayout:
-    """Return the layout of a diagram whose boxes are so broad (across the direction of the arrows).
+    """Return the layout of a diagram. `breadths` are the sizes of its boxes across the arrows.
 
     ArgumentError without igraph (`pip install symad[draw]`), LimitError for a diagram that is too large.
     """
@@ -55,7 +53,7 @@ def lay_out(diagram: Diagram, breadths: Sequence[float], gap: float) -> DiagramL
 
 
 def _layers(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the layer of each box: as early as its operands allow; what has one operand at most, as late as it can."""
+    """Return the layer of each box: as early as possible, or as late as possible with one operand or none."""
     operands: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -75,7 +73,7 @@ def _layers(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:
 def _way_points(
     layers: list[int], edges: Sequence[tuple[int, int]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, ...]], list[list[int]]]:
-    """Append the layers of the way points; return steps from layer to layer, paths of arrows, way points of boxes."""
+    """Append the layers of the way points. Return steps between layers, paths of arrows, way points of boxes."""
     steps: dict[tuple[int, int], None] = {}
     ways: dict[int, list[int]] = {}  # of a box: itself, and its way points layer by layer
     paths = []
@@ -98,22 +96,18 @@ def _way_points(
 
 
 def _igraph_places(layers: Sequence[int], steps: Sequence[tuple[int, int]]) -> list[float]:
-    """Return places within the layers, of which only the order counts."""
+    """Return places within the layers. Only their order counts."""
     graph = optional("igraph", "drawing a graph").Graph(n=len(layers), edges=list(steps), directed=True)
-    found = graph.layout_sugiyama(layers=list(layers), maxiter=200)
-    rows = found[0] if isinstance(found, tuple) else found  # igraph 1.0 returns the arrows' control points too
+    layout = graph.layout_sugiyama(layers=list(layers), maxiter=200)
+    rows = layout[0] if isinstance(layout, tuple) else layout  # igraph 1.0 returns the arrows' control points too
     return [rows[k][0] for k in range(len(layers))]
 
 
 def _spread(
-    layers: Sequence[int],
-    steps: Iterable[tuple[int, int]],
-    across: Sequence[float],
-    sizes: Sequence[float],
-    gap: float,
-    ways: Iterable[Sequence[int]],
-) -> list[float]:
-    """Return places in the same order, at least the gap apart, each near the mean of its neighbours."""
+    layers: Sequence[int], steps: Iterable[tuple[int, int]], across: Sequence[float], sizes: Sequence[float],
+    gap: float, ways: Iterable[Sequence[int]],
+) -> list[float]:  # fmt: skip
+    """Return places in the same order, at least the gap apart, near the mean of their neighbours."""
     rows: list[list[int]] = [[] for _ in range(1 + max(layers, default=0))]
     for item in sorted(range(len(layers)), key=lambda k: (across[k], k)):
         rows[layers[item]].append(item)
@@ -138,18 +132,15 @@ def _spread(
 
 
 def _distances(row: Sequence[int], sizes: Sequence[float], gap: float) -> list[float]:
-    """Return the distance of each in a row from the one before it, centre to centre; of the first 0."""
-    pairs = pairwise(row)
-    return [0.0, *((sizes[a] + sizes[b]) / 2 + gap for a, b in pairs)] if row else []
+    """Return the distance of each item in a row from the one before, centre to centre; 0 for the first."""
+    return [0.0, *((sizes[a] + sizes[b]) / 2 + gap for a, b in pairwise(row))] if row else []
 
 
 def _settle(
-    row: Sequence[int],
-    offsets: Sequence[float],
-    places: list[float],
+    row: Sequence[int], offsets: Sequence[float], places: list[float],
     sides: Sequence[Sequence[Sequence[tuple[int, float]]]],
-) -> None:
-    """Move a row as near to the means of its neighbours as its order and distances allow: isotonic regression."""
+) -> None:  # fmt: skip
+    """Move a row towards the means of its neighbours, keeping order and distances, by isotonic regression."""
     blocks: list[tuple[float, float, int]] = []  # weighted sum, weight, length of those that move together
     for item, offset in zip(row, offsets, strict=True):
         near = [neighbour for side in sides for neighbour in side[item]]
@@ -166,12 +157,10 @@ def _settle(
 
 
 def _straighten(
-    rows: Sequence[Sequence[int]],
-    offsets: Sequence[Sequence[float]],
-    places: list[float],
+    rows: Sequence[Sequence[int]], offsets: Sequence[Sequence[float]], places: list[float],
     ways: Iterable[Sequence[int]],
-) -> None:
-    """Put the way points of each long arrow in line, as far as there is room between their neighbours."""
+) -> None:  # fmt: skip
+    """Align the way points of each long arrow as far as their neighbours leave room."""
     beside: dict[int, tuple[int | None, float, int | None, float]] = {}  # neighbours and the least distances to them
     for row, offset in zip(rows, offsets, strict=True):
         for k, item in enumerate(row):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from codegen.records import dataclass
@@ -14,7 +14,7 @@ from symad.display.styles import LOOKS
 PAGE = 1180.0  # pixels that a page is wide
 LABEL, SMALL = 14.0, 11.5  # sizes of the text of a label, and of what stands below it
 HEIGHT, MARGIN = 40.0, 14.0
-_PARALLEL = 4  # arrows from box to box that are drawn side by side; of more, one
+_PARALLEL = 4  # parallel arrows between two boxes; more are drawn as one
 
 Arrow = tuple[Point, ...]
 Sizes: TypeAlias = Mapping[int, tuple[float, float]]
@@ -24,8 +24,8 @@ Sizes: TypeAlias = Mapping[int, tuple[float, float]]
 class PlacedDiagram:
     """A diagram with places: the centre, the width and the height of each box, and the points of each arrow.
 
-    `arrows[k]` belongs to `edges[k]`: the numbers of a diagram's edges, several times where arrows run in parallel.
-    The first two points of an arrow are in line, then every other part is a curve between two layers.
+    `edges[k]` is the number of the edge of `arrows[k]`; parallel arrows repeat it. The first two points of an arrow are
+    in line, then every other part is a curve between two layers.
     """
 
     diagram: Diagram
@@ -40,9 +40,9 @@ class PlacedDiagram:
 
 
 def place(diagram: Diagram, sizes: Sizes | None = None) -> PlacedDiagram:
-    """Return a diagram with places, in the direction in which it fits a page.
+    """Return a diagram with places, in the direction that fits the page.
 
-    `sizes` has the width and the height of boxes that are larger than their labels.
+    `sizes` has the width and height of boxes that are larger than their labels.
     """
     sizes = sizes or {}
     downwards = _place(diagram, sizes, sideways=False)
@@ -56,8 +56,8 @@ def place(diagram: Diagram, sizes: Sizes | None = None) -> PlacedDiagram:
 
 
 def below_label(box: Box) -> str:
-    """Return what stands below the label of a box: its name, marks, uses and results."""
-    uses = f"{box.uses} uses" if box.uses > 1 and box.copies == 1 and box.kind in ("operation", "parameter") else ""
+    """Return the line below the label of a box: its name, marks, uses and results."""
+    uses = f"{box.uses} uses" if _is_shared(box) else ""
     more = f" +{len(box.results) - 2}" if len(box.results) > 2 else ""
     results = f"→ {', '.join(box.results[:2])}{more}" if box.results else ""
     copies = f"×{box.copies}" if box.copies > 1 else ""
@@ -87,12 +87,12 @@ def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> PlacedDiagram:
 
 
 def _label_width(box: Box) -> float:
-    """Return how wide a box is for its label, which is bold, and what stands below."""
+    """Return the width of a box for its bold label and the line below it."""
     return max(44.0, 1.1 * text_width(box.label, LABEL) + 20, text_width(below_label(box), SMALL) + 16)
 
 
 def _spans(layout: DiagramLayout, lengths: Sequence[float], gap: float) -> list[tuple[float, float]]:
-    """Return where each layer begins and ends, along the arrows."""
+    """Return the start and end of each layer along the arrows."""
     thickness = [HEIGHT] * layout.depth
     for layer, length in zip(layout.layers, lengths, strict=False):
         thickness[layer] = max(thickness[layer], length)
@@ -107,13 +107,13 @@ def _arrows(
     diagram: Diagram, layout: DiagramLayout, across: Sequence[float], spans: Sequence[tuple[float, float]],
     sizes: Sequence[float], breadths: Sequence[float],
 ) -> tuple[tuple[int, ...], list[list[tuple[float, float]]]]:  # fmt: skip
-    """Return the arrows as (along, across), and the edge of each; each enters its box at a port of its own."""
+    """Return the arrows as (along, across) and the edge of each. Each enters its box at a port of its own."""
     entering: dict[int, list[int]] = {}
     for number, (edge, path) in enumerate(zip(diagram.edges, layout.paths, strict=True)):
         parallel = edge.count if edge.count <= _PARALLEL and diagram.boxes[edge.target].copies == 1 else 1
         entering.setdefault(path[-1], []).extend([number] * parallel)
     edges, arrows = [], []
-    middle = _middle(layout, spans)
+    middle = [sum(spans[layer]) / 2 for layer in layout.layers]
     for box, numbers in entering.items():
         numbers.sort(key=lambda k: (across[layout.paths[k][-2]], k))
         step = min(16.0, breadths[box] * 0.7 / len(numbers))
@@ -121,30 +121,25 @@ def _arrows(
             port = across[box] + (position - (len(numbers) - 1) / 2) * step
             start, *ways, _ = layout.paths[number]
             points = [
-                (middle(start) + sizes[start] / 2, across[start]),
+                (middle[start] + sizes[start] / 2, across[start]),
                 (spans[layout.layers[start]][1], across[start]),
             ]
             points += [(end, across[way]) for way in ways for end in spans[layout.layers[way]]]
-            points += [(spans[layout.layers[box]][0], port), (middle(box) - sizes[box] / 2, port)]
+            points += [(spans[layout.layers[box]][0], port), (middle[box] - sizes[box] / 2, port)]
             edges.append(number)
             arrows.append(points)
     return tuple(edges), arrows
-
-
-def _middle(layout: DiagramLayout, spans: Sequence[tuple[float, float]]) -> Callable[[int], float]:
-    return lambda item: sum(spans[layout.layers[item]]) / 2
 
 
 _LEGEND_WIDTH = 480.0  # least
 
 
 def render(placed: PlacedDiagram) -> Canvas:
-    """Return the picture of a diagram that has places."""
+    """Return the picture of a placed diagram."""
     return with_legend(boxes_and_arrows(placed), placed.diagram.boxes)
 
 
 def with_legend(picture: Canvas, boxes: Sequence[Box]) -> Canvas:
-    """Return a picture with a legend below it."""
     legend = _legend(boxes, max(picture.width, _LEGEND_WIDTH))
     canvas = Canvas(max(picture.width, legend.width), picture.height + legend.height)
     canvas.place(picture, (canvas.width - picture.width) / 2, 0)
@@ -153,14 +148,13 @@ def with_legend(picture: Canvas, boxes: Sequence[Box]) -> Canvas:
 
 
 def boxes_and_arrows(placed: PlacedDiagram, pictures: Mapping[int, Canvas] | None = None) -> Canvas:
-    """Return a picture without a legend; some boxes may have pictures of their own, of the box's size."""
+    """Return a picture without a legend. `pictures` replaces some boxes by pictures of the same size."""
     canvas = Canvas(placed.width, placed.height)
     drawn: set[Arrow] = set()
     for number, points in zip(placed.edges, placed.arrows, strict=True):
         _draw_arrow(canvas, points, placed.sideways, placed.diagram.edges[number].back, drawn)
-    for number, (box, centre, width) in enumerate(
-        zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True)
-    ):
+    boxes = zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True)
+    for number, (box, centre, width) in enumerate(boxes):
         picture = (pictures or {}).get(number)
         if picture is None:
             _draw_box(canvas, box, centre, width)
@@ -170,7 +164,7 @@ def boxes_and_arrows(placed: PlacedDiagram, pictures: Mapping[int, Canvas] | Non
 
 
 def _draw_arrow(canvas: Canvas, points: Arrow, sideways: bool, back: bool, drawn: set[Arrow]) -> None:
-    """Draw an arrow, but for what it shares with one before; one that leads back is dashed, its head at the start."""
+    """Draw an arrow without the parts already drawn. A backward arrow is dashed, with its head at the start."""
     last = len(points) - 2
     for k in range(0, last, 2):
         part = points[k : k + 3] if k + 2 < last else points[k:]
@@ -194,7 +188,7 @@ def _draw_box(canvas: Canvas, box: Box, centre: Point, width: float) -> None:
 
 
 def _frame(canvas: Canvas, box: Box, corner: Point, width: float, height: float) -> None:
-    """Draw the border of a box, which tells what it is; also in the legend."""
+    """Draw the border of a box, which shows its kind; also used in the legend."""
     round_ends, square = box.kind in ("input", "parameter"), box.kind == "memory"
     (x, y), radius = corner, height / 2 if round_ends else 0.0 if square else height / 8
     if box.copies > 1:
@@ -206,19 +200,12 @@ def _frame(canvas: Canvas, box: Box, corner: Point, width: float, height: float)
         x, y, width, height, stroke=box.style, fill=box.style, opacity=opacity, radius=radius, line=line, dashed=dashed
     )
     if box.results:
-        canvas.box(
-            x + 3,
-            y + 3,
-            width - 6,
-            height - 6,
-            stroke=box.style,
-            radius=0.0 if square else max(1.5, radius - 3),
-            line=1.0,
-        )
+        inner = 0.0 if square else max(1.5, radius - 3)
+        canvas.box(x + 3, y + 3, width - 6, height - 6, stroke=box.style, radius=inner, line=1.0)
 
 
 def tooltip(box: Box) -> str:
-    """Return what a box shows under the pointer, a line for each thing."""
+    """Return the lines that a box shows under the pointer."""
     marks = ", ".join(f"{style} of level {level}" if level else style for style, level in box.marks)
     uses = f"used {box.uses} times" if box.uses > 1 and box.copies == 1 else ""
     results = f"result {', '.join(box.results)}".removesuffix(" result") if box.results else ""
@@ -227,13 +214,13 @@ def tooltip(box: Box) -> str:
 
 
 def _legend(boxes: Sequence[Box], width: float) -> Canvas:
-    """Return lines that say what borders and colours mean, as far as there are boxes that have them."""
+    """Return the legend of the borders and colours that occur."""
     canvas = Canvas(width, 0)
     styles = sorted({mark[0] for box in boxes for mark in box.marks}, key=list(LOOKS).index)
     entries = [(f"{LOOKS[style].letter} {style}", Box("", marks=((style, 0),))) for style in styles]
     entries += [
         (text, sample)
-        for text, sample, found in (
+        for text, sample, present in (
             ("input", Box("", kind="input"), any(box.kind == "input" for box in boxes)),
             ("parameter of a level", Box("", kind="parameter"), any(box.kind == "parameter" for box in boxes)),
             ("result", Box("", results=("",)), any(box.results for box in boxes)),
@@ -243,7 +230,7 @@ def _legend(boxes: Sequence[Box], width: float) -> Canvas:
             ("left out", Box("", kind="more"), any(box.kind == "more" for box in boxes)),
             ("numbers that are kept", Box("", kind="memory"), any(box.kind == "memory" for box in boxes)),
         )
-        if found
+        if present
     ]
     x, y, used = MARGIN, 16.0, 0.0
     for text, sample in entries:

@@ -46,16 +46,15 @@ class Spy(Shown):
 
     @property
     def title(self) -> str:
-        """The title of a page that shows this and nothing else."""
         return f"{self.name}: where it may be non-zero"
 
     @property
     def block(self) -> int:
-        """Rows and columns that one square stands for: 1 while the matrix is small."""
+        """Rows and columns per square: 1 for a small matrix."""
         return max(1, ceil(max(self.pattern.shape) / SQUARES))
 
     def counts(self) -> NDArray[np.int64]:
-        """Return how many entries there are in each square.
+        """Return the number of entries in each square.
 
         >>> Spy(SparsityPattern([0, 1], [1, 1], (2, 2))).counts()
         array([[0, 1],
@@ -67,19 +66,16 @@ class Spy(Shown):
 
     @property
     def description(self) -> str:
-        """What the picture shows, in words."""
+        """The picture in words."""
         pattern, block = self.pattern, self.block
         height, width = map(count_label, pattern.shape)
         text = f"{self.name}, {height} × {width}: {count_label(pattern.nnz)} of its entries may be non-zero"
         text += f" (density {pattern.density:.3g})"
-        if block == 1:
-            return text + "."
-        return (
-            f"{text}; a square is {block} × {block} of them, the darkest has {count_label(int(self.counts().max()))}."
-        )
+        if block > 1:
+            text += f"; a square is {block} × {block} of them, the darkest has {count_label(int(self.counts().max()))}"
+        return text + "."
 
     def document(self) -> Document:
-        """Return the picture with its numbers."""
         height, width = self.pattern.shape
         scale = max(1, ceil(height / (4 * _LINES)), ceil(width / 144))
         text = ""
@@ -93,7 +89,7 @@ class Spy(Shown):
         return self.canvas().svg()
 
     def canvas(self) -> Canvas:
-        """Return the picture in shapes: squares in a frame, with the numbers or names of rows and columns."""
+        """Return the picture in shapes: squares in a frame, with numbers or names of rows and columns."""
         counts = self.counts()
         size = min(_LARGEST, max(_SMALLEST, _FIELD / max(1, *counts.shape)))
         height, width = (count * size for count in counts.shape)
@@ -115,7 +111,6 @@ class Spy(Shown):
         return canvas
 
     def more_forms(self) -> dict[str, Callable[[], str]]:
-        """Return the further suffixes of `save`."""
         return {".svg": lambda: self.canvas().svg(ground=True) + "\n"}
 
     def _repr_svg_(self) -> str:
@@ -148,21 +143,19 @@ def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
             raise ArgumentError(f"an array of shape {dense.shape} as a matrix", where=user_place(), do="give a matrix")
         rows, columns = np.nonzero(dense)
         return Spy(SparsityPattern(rows, columns, (dense.shape[0], dense.shape[1])))
-    found = given(read_formula(f) if isinstance(f, str) else f, x)
-    leaves, structure = containers.flatten(found.argument)
-    point = containers.unflatten(
-        structure, [np.zeros(np.shape(leaf))[()] for leaf in leaves]
-    )  # of which only shapes count
-    pattern, name = _of_matrix(found.function, point) if order == 1 else (None, "")
+    problem = given(read_formula(f) if isinstance(f, str) else f, x)
+    leaves, structure = containers.flatten(problem.argument)
+    point = containers.unflatten(structure, [np.zeros(np.shape(leaf))[()] for leaf in leaves])  # only shapes count
+    pattern, name = _of_matrix(problem.function, point) if order == 1 else (None, "")
     if pattern is None:
-        pattern, name = sparsity(found.function, point, order=order), "Hessian" if order == 2 else "Jacobian"
-    names = tuple(symbol_label(str(symbol)) for symbol in found.symbols)
+        pattern, name = sparsity(problem.function, point, order=order), "Hessian" if order == 2 else "Jacobian"
+    names = tuple(symbol_label(str(symbol)) for symbol in problem.symbols)
     square = name.startswith("Hessian") and pattern.shape[0] == len(names)
     return Spy(pattern, names if square else (), names if pattern.shape[1] == len(names) else (), name)
 
 
 def _of_matrix(f: Callable[..., Any], point: Any) -> tuple[SparsityPattern | None, str]:
-    """Return the pattern of the matrix that f gives, and what it is called; None where f gives no matrix."""
+    """Return the pattern and the name of the matrix that f returns; None if it returns none."""
     recipe = transform_of(f)
     kind = recipe.transform if recipe is not None else ""
     if recipe is not None and kind in ("Hessian", "Jacobian") and not recipe.sparse:
@@ -177,7 +170,7 @@ def _of_matrix(f: Callable[..., Any], point: Any) -> tuple[SparsityPattern | Non
 
 
 def _labels(names: Sequence[str], count: int) -> list[tuple[int, str]]:
-    """Return which rows or columns have a label: their names if they are few, else round numbers."""
+    """Return the labels of rows or columns: their names if they are few, else round numbers."""
     if count <= NAMED and names:
         return list(enumerate(names))
     step = next(s * 10**k for k in range(20) for s in (1, 2, 5) if count <= 10 * s * 10**k)
@@ -187,7 +180,7 @@ def _labels(names: Sequence[str], count: int) -> list[tuple[int, str]]:
 def _draw_squares(
     canvas: Canvas, counts: NDArray[np.int64], size: float, corner: tuple[float, float], gap: float
 ) -> None:
-    """Draw squares, those of one shade as one path; neighbours in a row are one rectangle where there is no gap."""
+    """Draw the squares of one shade as one path. Without a gap, neighbours in a row are one rectangle."""
     most = int(counts.max(initial=0))
     shades = np.ceil(counts * len(_LEVELS) / max(1, most)).astype(int)
     for level, opacity in enumerate(_LEVELS, start=1):
@@ -201,7 +194,7 @@ def _draw_squares(
 
 
 def _runs(marked: NDArray[np.bool_], *, join: bool) -> list[tuple[int, int, int]]:
-    """Return (row, first column, column after the last) of what is marked."""
+    """Return (row, first column, column after the last) of each marked run."""
     if not join:
         return [(row, column, column + 1) for row, column in zip(*np.nonzero(marked), strict=True)]
     edges = np.diff(np.pad(marked, ((0, 0), (1, 1))).astype(np.int8), axis=1)

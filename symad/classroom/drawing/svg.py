@@ -1,9 +1,9 @@
 """A canvas that writes SVG: boxes, text, curves with arrows, groups with tooltips.
 
-Pixels, y downwards. `display.tikz` makes of this SVG what stands on paper.
+Units are pixels, y points down. `display.tikz` converts this SVG for paper.
 
-Every colour is written twice: as an attribute, for readers that know no CSS variables, and as a class whose variable
-changes on dark ground. Nothing here has an id, a script or an address, so pictures may stand together in one page.
+Every colour is written twice: as an attribute, for readers without CSS variables, and as a class whose variable
+changes on dark ground. There are no ids, scripts or addresses, so one page may have several pictures.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Anchor = Literal["start", "middle", "end"]
 Point: TypeAlias = tuple[float, float]
 
 FONT = "system-ui, 'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
-SMALL_WIDTH, FRAME, LARGEST_SCALE = 520.0, 860.0, 1.75  # pixels of a picture that is shown larger, and how much larger
-NARROW = 340.0  # pixels of a picture that fits a phone as it is drawn
+SMALL_WIDTH, FRAME, LARGEST_SCALE = 520.0, 860.0, 1.75  # pixels of a picture that is enlarged, and the factor at most
+NARROW = 340.0  # pixels of a picture that fits a phone without scaling
 BOLD = ' font-weight="600"'
 _ARROW = 7.0  # length of an arrow head
 _WIDE, _NARROW = "mwMW@%—→∂∑∏∫√", "iljtfrI.,:;'|!()[]{}` -"
@@ -49,7 +49,7 @@ class Canvas:
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
         self._elements: list[str] = []
-        self._used: dict[tuple[str, Colour], None] = {}  # what is filled or drawn with which colour
+        self._used: dict[tuple[str, Colour], None] = {}  # pairs such as ("fill", colour)
 
     def box(
         self, x: float, y: float, width: float, height: float, *, stroke: Colour | None = None,
@@ -64,7 +64,7 @@ class Canvas:
         self, x: float, y: float, text: str, *, colour: Colour = "primal", size: float = 13.0,
         anchor: Anchor = "middle", bold: bool = False, turned: float = 0.0,
     ) -> None:  # fmt: skip
-        """Write one line of text on the base line y, turned by so many degrees clockwise about (x, y)."""
+        """Write a line of text on the base line y, turned by `turned` degrees clockwise about (x, y)."""
         moved = f' transform="rotate({_n(turned)} {_n(x)} {_n(y)})"' if turned else ""
         kind = f'font-size="{_n(size)}" text-anchor="{anchor}"{bold * BOLD}{moved}{self._painted(colour)}'
         self._elements.append(f'<text x="{_n(x)}" y="{_n(y)}" {kind}>{_escape(text)}</text>')
@@ -73,14 +73,14 @@ class Canvas:
         self, commands: str, *, stroke: Colour | None = "muted", fill: Colour | None = None, line: float = 1.2,
         dashed: bool = False, opacity: float = 1.0,
     ) -> None:  # fmt: skip
-        """Draw a path given by SVG's commands M, L, C and Z, with absolute numbers."""
+        """Draw a path of SVG's commands M, L, C and Z, with absolute numbers."""
         self._elements.append(f'<path d="{commands}"{self._painted(fill, stroke, line, dashed, opacity)}/>')
 
     def curve(
         self, points: Sequence[Point], *, stroke: Colour = "muted", line: float = 1.2, arrow: bool = True,
         dashed: bool = False, sideways: bool = False,
     ) -> None:  # fmt: skip
-        """Draw a smooth curve through points, which leaves and enters each downwards (or sideways), with an arrow."""
+        """Draw a smooth curve through points. It is vertical (or horizontal, if `sideways`) at each point."""
         x, y = points[-1]
         if arrow:
             before = (x - _ARROW, y) if sideways else (x, y - _ARROW)
@@ -92,7 +92,7 @@ class Canvas:
         self, start: Point, end: Point, *, stroke: Colour = "muted", line: float = 1.2, arrow: bool = False,
         dashed: bool = False,
     ) -> None:  # fmt: skip
-        """Draw a straight line, with an arrow head at its end where asked."""
+        """Draw a straight line, with an arrow head at its end if `arrow`."""
         length = hypot(end[0] - start[0], end[1] - start[1])
         if arrow and length:
             part = min(1.0, _ARROW / length)
@@ -103,7 +103,7 @@ class Canvas:
 
     @contextmanager
     def group(self, title: str = "", shift: Point = (0.0, 0.0), nodes: str = "") -> Iterator[None]:
-        """Put what is drawn in this block in one group, which shows its title under the pointer."""
+        """Put the elements drawn in this block into a group, which shows its title under the pointer."""
         moved = f' transform="translate({_pair(shift)})"' if shift != (0.0, 0.0) else ""
         self._elements.append(f"<g{moved}{named(nodes)}>" + (f"<title>{_escape(title)}</title>" if title else ""))
         yield
@@ -116,9 +116,9 @@ class Canvas:
             self._used |= other._used
 
     def svg(self, *, ground: bool = False, scale: float = 1.0) -> str:
-        """Return the picture as SVG: for a page, or with a ground of its own, as a file that stands alone.
+        """Return the picture as SVG: for a page, or with a ground, as a file of its own.
 
-        With a `scale` it is shown larger than it was drawn: on a narrow screen as small as can still be read.
+        `scale` enlarges it; on a narrow screen it is as small as can still be read.
         """
         drawn = self
         if ground:
@@ -134,13 +134,13 @@ class Canvas:
         return f"{opening}{_stylesheet(drawn._used, alone=ground)}\n{lines}\n</svg>"
 
     def tikz(self) -> str:
-        """Return the picture as a tikzpicture (packages tikz and xcolor), as large as a page at most."""
+        """Return the picture as a tikzpicture (packages tikz and xcolor), at most as large as a page."""
         return tikz_of(self.svg())
 
     def picture(self, description: str, text: str = "", *, ground: bool = False, fills: bool = False) -> Picture:
-        """Return the picture as a block of a document: in words, and with a form in characters.
+        """Return the picture as a block of a document, with a description and a form in characters.
 
-        A small one that `fills` its frame is shown larger than it was drawn.
+        A small one that `fills` its frame is enlarged.
         """
         room = min(LARGEST_SCALE, FRAME / self.width, FRAME / self.height) if self.width <= SMALL_WIDTH else 1.0
         scale = max(1.0, room) if fills else 1.0
@@ -150,7 +150,7 @@ class Canvas:
         self, fill: Colour | None, stroke: Colour | None = None, line: float = 1.2, dashed: bool = False,
         opacity: float = 1.0,
     ) -> str:  # fmt: skip
-        """Return the attributes of a fill (and how dense it is) and of a line; None for neither."""
+        """Return the SVG attributes of fill and stroke; None omits one."""
         uses: list[tuple[str, Colour]] = [(kind, c) for kind, c in (("fill", fill), ("stroke", stroke)) if c]
         self._used |= dict.fromkeys(uses)
         written = f' class="{" ".join(f"{kind}-{colour}" for kind, colour in uses)}"'
@@ -168,7 +168,7 @@ class Canvas:
 
 
 def look_of(colour: Colour) -> Look:
-    """Return the shades of a colour; a style without one is drawn like what is primal.
+    """Return the shades of a colour. A style without shades looks like primal.
 
     >>> look_of("ground").light
     'FFFFFF'
@@ -179,7 +179,7 @@ def look_of(colour: Colour) -> Look:
 
 
 def smooth(points: Sequence[Point], sideways: bool = False) -> str:
-    """Return the commands of a curve through points that is parallel to the main direction in each of them.
+    """Return the commands of a curve through points that is parallel to the main direction at each point.
 
     >>> smooth([(0, 0), (10, 20)])
     'M0 0C0 10 10 10 10 20'
@@ -192,7 +192,7 @@ def smooth(points: Sequence[Point], sideways: bool = False) -> str:
 
 
 def text_width(text: str, size: float) -> float:
-    """Return how wide a text is at most, by the letters of a broad typeface.
+    """Return an upper bound of the width of a text, by the letters of a broad typeface.
 
     >>> text_width("sin", 10.0) < text_width("some", 10.0)
     True
@@ -201,7 +201,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def shortened(text: str, letters: int) -> str:
-    """Return a text of at most so many letters, with an ellipsis in the place of what is left out.
+    """Return a text of at most `letters` letters. An ellipsis replaces the rest.
 
     >>> shortened("a long name", 7), shortened("short", 7)
     ('a long…', 'short')
@@ -218,7 +218,7 @@ def _letter_width(letter: str) -> float:
 
 
 def _stylesheet(used: Iterable[tuple[str, Colour]], alone: bool) -> str:
-    """Return the rules of the colours; on a page their shades are the page's, as a dark notebook may say so itself."""
+    """Return the CSS rules of the colours. On a page, the page defines their shades, for dark notebooks too."""
     rules = "".join(
         f".symad-svg .{kind}-{colour}{{{kind}:var(--{colour},#{look_of(colour).light})}}"
         for kind, colour in sorted(used)
@@ -232,7 +232,7 @@ def _stylesheet(used: Iterable[tuple[str, Colour]], alone: bool) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return text for XML: special characters named, control characters (which XML has no place for) replaced."""
+    """Return text for XML. Control characters are replaced, because XML has none."""
     return escape("".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text))
 
 

@@ -1,11 +1,10 @@
 """Decide whether two expressions are equal: by algebra, or by values with 50 digits.
 
-Rational functions are decided exactly. Other expressions are equal where a normal form of their difference is 0. Else
-both are evaluated with 50 digits at random points where both are real, also beside their kinks, steps and edges, and
-where the names in exponents are whole numbers, so that x**n has a value at negative x. Expressions are called different
-only with a witness: a point at which they differ, confirmed with 100 and 200 digits. Expressions that are real nowhere,
-or have no value, stay undecided. Undefined functions are given random polynomials, so that f(2*x), f'(2*x) and f(x) go
-together.
+Rational functions are decided exactly. Other expressions are equal if a normal form of their difference is 0. Else both
+are evaluated with 50 digits at random points where both are real, also beside their kinks, steps and edges, and with
+integers for names in exponents, so that x**n has a value at negative x. Expressions are different only with a witness:
+a point at which they differ, confirmed with 100 and 200 digits. Expressions without real values stay undecided.
+Undefined functions become random polynomials, so that f(2*x), f'(2*x) and f(x) are consistent.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
 from symad.limits import time_limit
 
-POINTS = 8  # random points at which two expressions agree before they are called equal
+POINTS = 8  # random points at which equal expressions have to agree
 ATTEMPTS = 80
-GRID = 2**40  # each number at a random point is one of so many
+GRID = 2**40  # possible values of each number at a random point
 DIGITS = 50
 AGREED = 40  # digits
-_LARGEST = 6000  # bits before the point of a number: the exponential of a longer one would never end
+_LARGEST = 6000  # bits before the point of a number; the exponential of a longer one takes too long
 _MOST_TERMS = 2000  # of an expression that is multiplied out
-_MOST_NAMES = 16  # functions and roots in an expression that is brought over one denominator
+_MOST_NAMES = 16  # functions and roots in an expression with a common denominator
 _CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh, sp.coth)
-_BESIDE = 160  # points where expressions go over into another form, on both sides
-_WHOLE = 24  # points at which names in exponents are whole numbers
-_FAR = 24  # points far from 0, for expressions that do so
-_FEW = 3  # points that are looked at before algebra
+_BESIDE = 160  # points on both sides of turns
+_WHOLE = 24  # points at which names in exponents are integers
+_FAR = 24  # points far from 0, for expressions with turns
+_FEW = 3  # points that are tested before algebra
 _LONGEST_ALGEBRA = 2.0  # seconds
 _SMALL = 10  # points with small numbers that are tried as a witness
 _MOST_DEGREE = 100
@@ -59,7 +58,7 @@ _RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, 
 class Witness:
     """A point at which two expressions differ, and their values there; without symbols where a function has no formula.
 
-    `at` is None where functions without a formula stand in the expressions: their values are those of polynomials.
+    `at` is None if the expressions contain undefined functions: their values are those of polynomials.
     """
 
     at: Mapping[sp.Symbol, sp.Rational] | None
@@ -79,21 +78,21 @@ class Witness:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether two expressions are equal (None: unknown), how that is known, and a point where they differ."""
+    """Whether two expressions are equal (None: unknown), the method, and a point where they differ."""
 
     equal: bool | None
     proved: bool = False
     points: int = 0
     degree: int = 0
     witness: Witness | None = None
-    rounded: bool = False  # equal but for decimal numbers, which are rounded as they should be
+    rounded: bool = False  # equal except for properly rounded decimal numbers
 
     def __bool__(self) -> bool:
         return self.equal is True
 
     @property
     def chance(self) -> float:
-        """How likely polynomials of this degree that differ would agree at all the random points (Schwartz, Zippel)."""
+        """A bound of the probability that different polynomials agree at all random points (Schwartz, Zippel)."""
         return 0.0 if self.proved or not self.equal else min(1.0, self.degree / GRID) ** self.points
 
     def __str__(self) -> str:
@@ -139,7 +138,7 @@ def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
 
 
 def _plainly_different(left: sp.Expr, right: sp.Expr) -> Agreement | None:
-    """Return a difference that a few points show; then nobody has to wait for algebra."""
+    """Return a difference that a few points show, before the slow algebra."""
     try:
         sampler = Sampler([left, right])
         _, different = _agreed(sampler, map(sampler.point, range(len(_RANGES))), _FEW)
@@ -149,7 +148,7 @@ def _plainly_different(left: sp.Expr, right: sp.Expr) -> Agreement | None:
 
 
 def algebraic_gap(left: sp.Expr, right: sp.Expr) -> sp.Expr:
-    """Return the difference of two expressions, as simple as algebra makes it quickly; 0 proves that they are equal.
+    """Return the difference of two expressions, simplified as far as that is quick. 0 proves equality.
 
     >>> x = sp.Symbol("x")
     >>> algebraic_gap(sp.sin(2 * x), 2 * sp.sin(x) * sp.cos(x))
@@ -163,7 +162,7 @@ def algebraic_gap(left: sp.Expr, right: sp.Expr) -> sp.Expr:
 
 
 def normal_form(expression: sp.Expr) -> sp.Expr:
-    """Return an expression as one fraction in lowest terms where that is quick, else multiplied out, or as it is.
+    """Return an expression as one fraction in lowest terms if that is quick, else expanded or unchanged.
 
     >>> x = sp.Symbol("x")
     >>> normal_form((x**2 - 1) / (x - 1) - x)
@@ -200,12 +199,12 @@ def _degree(expression: sp.Expr) -> int:
 
 
 def _done(expression: Any) -> Any:
-    """Return an expression in which what is only written down (a derivative, a substitution, a sum) is carried out."""
+    """Carry out unevaluated derivatives, substitutions and sums."""
     return expression.doit() if expression.has(sp.Derivative, sp.Subs, ExprWithLimits) else expression
 
 
 class Sampler:
-    """The values of expressions at random points, which are the same for the same expressions."""
+    """The values of expressions at random points. Equal expressions get the same points."""
 
     def __init__(self, expressions: Sequence[sp.Expr]) -> None:
         self.random: random.Random = random.Random(20260101)
@@ -221,14 +220,14 @@ class Sampler:
         self.exponents: list[int] = [node for node in reachable(self.graph, exponents) if node in self.symbols]
 
     def keep(self, places: Iterable[int]) -> None:
-        """Evaluate only the expressions at these places from now on."""
+        """Restrict further evaluation to the expressions at these places."""
         self.nodes = [self.nodes[place] for place in places]
         order = reachable(self.graph, self.nodes)
         self.order: list[int] = [node for node in order if self.graph.operands[node]]
         self.leaves: list[int] = [node for node in order if not self.graph.operands[node]]
 
     def _concrete(self, expression: Any) -> Any:
-        """Return an expression with random polynomials, and their derivatives, for functions that have only a name."""
+        """Return an expression with random polynomials, and their derivatives, for undefined functions."""
         if not expression.has(AppliedUndef):
             return expression
         if isinstance(expression, AppliedUndef):
@@ -259,13 +258,13 @@ class Sampler:
         return {node: sp.Rational(low) + step * self.random.randrange(1, GRID) for node in self.symbols}
 
     def whole(self) -> Iterator[dict[int, Any]]:
-        """Yield points at which the names in exponents are small whole numbers, where there are such names."""
+        """Yield points at which names in exponents are small integers, if there are such names."""
         for attempt in range(_WHOLE if self.exponents else 0):
             exponents = {node: sp.Integer(self.random.choice((-3, -2, -1, 1, 2, 3, 4, 5))) for node in self.exponents}
             yield self.point(attempt) | exponents
 
     def beside(self, found: Sequence[sp.Expr]) -> Iterator[dict[int, Any]]:
-        """Yield points on both sides of where expressions turn, then far ones."""
+        """Yield points on both sides of each turn, then far ones."""
         named = {self.graph.atoms[node]: node for node in self.symbols}
         random_points = ({name: point[node] for name, node in named.items()} for point in map(self.point, count()))
         near = (beside(turn, next(random_points), self.random) for turn in found for _ in range(2))
@@ -273,7 +272,7 @@ class Sampler:
         yield from ({named[name]: value for name, value in point.items()} for point in chain(*near, away))
 
     def values(self, point: dict[int, Any], digits: int = DIGITS) -> list[Any]:
-        """Return the values at a point; nan for what is not real, not finite, or too large to go on with."""
+        """Return the values at a point; nan for a value that is not real, not finite, or too large."""
         with mp.workdps(digits):
             values = {node: mp.mpf(int(value.p)) / int(value.q) for node, value in point.items()}
             evaluate(self.graph, [node for node in self.leaves if node not in values], values, "reference", digits)
@@ -288,7 +287,7 @@ class Sampler:
 
 
 def _tested(left: sp.Expr, right: sp.Expr, gap: sp.Expr) -> Agreement:
-    """Return what points say: the terms of the gap are added, so that nothing large hides a small difference."""
+    """Return the verdict of points. The gap is added by terms, so that nothing large hides a small difference."""
     terms = sp.Add.make_args(sp.expand(gap) if expanded_terms(gap) <= _MOST_TERMS else gap)
     degree = sum(1 for _ in sp.preorder_traversal(gap))
     points = 0
@@ -308,7 +307,7 @@ def _tested(left: sp.Expr, right: sp.Expr, gap: sp.Expr) -> Agreement:
 
 
 def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> tuple[int, dict[int, Any] | None]:
-    """Return at how many points, not more than needed, two sides agree; and the first point at which they differ."""
+    """Return the number of points where two sides agree, as far as needed, and the first point where they differ."""
     agreed = 0
     for point in points:
         differs = _differs(sampler.values(point))
@@ -321,7 +320,7 @@ def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> tu
 
 
 def _witness(sampler: Sampler, point: dict[int, Any]) -> Witness:
-    """Return a witness of a difference: at a point with small numbers where one shows it, else at the given one."""
+    """Return a witness of a difference: a point with small numbers if one shows it, else the given point."""
     named = {sampler.graph.atoms[node]: node for node in sampler.symbols}
     for small in islice(small_points(sorted(named, key=str)), _SMALL):
         candidate = {named[name]: value for name, value in small.items()}
@@ -340,7 +339,7 @@ def _differs(values: Sequence[Any]) -> bool | None:
 
 
 def _stays(sampler: Sampler, point: dict[int, Any]) -> bool:
-    """Whether two sides differ by the same in more digits: rounding would not."""
+    """Whether a difference is the same in more digits, which rounding would not be."""
     (gap, _), (again, size) = (_gap(sampler.values(point, times * DIGITS)) for times in (2, 4))
     if gap is None or again is None:
         return False
@@ -348,11 +347,11 @@ def _stays(sampler: Sampler, point: dict[int, Any]) -> bool:
 
 
 def _gap(values: Sequence[Any]) -> tuple[Any, Any]:
-    """Return the difference of two sides, and the size of what is added up in it; None without values."""
+    """Return the difference of two sides, and the size of its terms; None without values."""
     left, right, *terms = values
     if not (mp.isfinite(left) and mp.isfinite(right)):
         return None, None
-    with mp.workdps(5 * DIGITS):  # a minus sign alone would round to the digits at hand
+    with mp.workdps(5 * DIGITS):  # even a minus sign rounds to the working digits
         if not terms or not all(map(mp.isfinite, terms)):
             terms = [left, -right]
         return mp.fsum(terms), mp.fsum(terms, absolute=True)

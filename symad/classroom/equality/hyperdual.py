@@ -1,7 +1,7 @@
 """Hyper-dual numbers of many digits: coefficients of all products of epsilons with square 0.
 
-They check what is displayed, so they share nothing with symad's rules of differentiation: a function is continued by
-its Taylor coefficients, which mpmath takes from values of the function alone.
+They check displayed formulas, so they share nothing with symad's rules of differentiation: a function is extended by
+its Taylor coefficients, which mpmath computes from values of the function alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class HyperDual:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no epsilon stands in it."""
+        """Whether it contains no epsilon."""
         return not any(self.parts.keys() - {0})
 
     def __add__(self, other: HyperDual) -> HyperDual:
@@ -58,7 +58,7 @@ class HyperDual:
         return HyperDual(product)
 
     def coefficient(self, mask: int) -> HyperDual:
-        """Return the coefficient of a product of epsilons: what is left when they are taken out.
+        """Return the coefficient of a product of epsilons, which may contain other epsilons.
 
         >>> HyperDual({0: 1, 1: 2, 3: 5}).coefficient(1).parts
         {0: 2, 2: 5}
@@ -66,7 +66,7 @@ class HyperDual:
         return HyperDual({other ^ mask: part for other, part in self.parts.items() if other & mask == mask})
 
     def under(self, function: Callable[[Number], Number]) -> HyperDual:
-        """Return a function of it: the Taylor series ends, because the square of each epsilon is 0."""
+        """Apply a function. Its Taylor series ends, because the square of each epsilon is 0."""
         if self.is_constant:
             return constant(function(self.real))
         rest = HyperDual({mask: part for mask, part in self.parts.items() if mask})
@@ -77,7 +77,7 @@ class HyperDual:
         return total
 
     def distance(self, other: HyperDual) -> tuple[Number, Number]:
-        """Return the largest difference of two coefficients, and the largest size of one."""
+        """Return the largest difference and the largest size of coefficients."""
         masks = self.parts.keys() | other.parts.keys()
         pairs = [(self.parts.get(mask, mp.mpf(0)), other.parts.get(mask, mp.mpf(0))) for mask in masks]
         gap = max((abs(left - right) for left, right in pairs), default=mp.mpf(0))

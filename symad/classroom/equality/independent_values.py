@@ -1,6 +1,6 @@
 """Values of displayed formulas with 50 digits. This evaluator shares no code with what made the formulas.
 
-Symbols have random values. A function that has only a name is a sum of sines, so that its derivatives are known.
+Symbols have random values. An undefined function is a sum of sines, so that its derivatives are known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from symad.classroom.equality.hyperdual import HyperDual, constant
 from symad.display.notation import Struck, named_partial
 
 DIGITS = 50
-_WAVES = 3  # sines that stand for a function with only a name
+_WAVES = 3  # sines that replace an undefined function
 _ORDINARY: dict[Any, Callable[..., Any]] = {
     sp.exp: mp.exp, sp.log: mp.log, sp.sin: mp.sin, sp.cos: mp.cos, sp.tan: mp.tan, sp.cot: mp.cot, sp.sec: mp.sec,
     sp.csc: mp.csc, sp.asin: mp.asin, sp.acos: mp.acos, sp.atan: mp.atan, sp.acot: mp.acot, sp.asec: mp.asec,
@@ -46,11 +46,11 @@ Value = Any  # a HyperDual, or a list of them for a vector
 
 
 class UnknownValueError(Exception):
-    """A part of a formula that has no value here."""
+    """A part of a formula has no value."""
 
 
 class IndependentValues:
-    """The values of formulas: of symbols as given (else random), of functions as given (else sums of sines)."""
+    """The values of formulas. Symbols without a value are random, undefined functions are sums of sines."""
 
     def __init__(
         self, known: Mapping[sp.Basic, Value] | None = None, functions: Mapping[str, Any] | None = None, seed: int = 0
@@ -58,10 +58,10 @@ class IndependentValues:
         self.known: dict[sp.Basic, Value] = dict(known or {})
         self.functions: dict[str, Any] = dict(functions or {})
         self.seed = seed
-        self._next_level = 32  # of epsilons that differentiate, beside those of the page
+        self._next_level = 32  # of epsilons for derivatives, apart from those of the page
 
     def of(self, expression: Any) -> Value:
-        """Return the value of an expression; UnknownValueError where it has a part without one."""
+        """Return the value of an expression; UnknownValueError if a part has none."""
         if expression in self.known:
             return self.known[expression]
         if (special := self.special(expression)) is not None:
@@ -84,14 +84,14 @@ class IndependentValues:
         return self._operation(expression, [self.of(part) for part in expression.args])
 
     def special(self, expression: Any) -> Value:
-        """Return the value of what only a page has; None for anything else."""
+        """Return the value of an expression that only pages have; None for others."""
         return None
 
     def _random(self, name: str, low: float, high: float) -> Any:
         return mp.mpf(random.Random(f"{name} {self.seed}").randrange(10**15)) / 10**15 * (high - low) + low
 
     def applied(self, name: str, arguments: Sequence[HyperDual], orders: Sequence[int] = ()) -> HyperDual:
-        """Return a partial derivative of a function that has only a name."""
+        """Return a partial derivative of an undefined function."""
         if name in self.functions and not any(orders):
             value: HyperDual = self.functions[name](arguments)
             return value
@@ -106,7 +106,7 @@ class IndependentValues:
         return total
 
     def along(self, variables: Sequence[tuple[sp.Basic, int]], value: Callable[[], HyperDual]) -> HyperDual:
-        """Return the derivative of a value in some variables, each as often as is said."""
+        """Return the derivative of a value in some variables, each the given number of times."""
         before, mask = dict(self.known), 0
         for variable, times in variables:
             for _ in range(times):
@@ -178,7 +178,7 @@ class IndependentValues:
         function: Callable[..., Any] | None = _ORDINARY.get(head)
         moving = [place for place, operand in enumerate(operands) if not operand.is_constant]
         if function is None and supports(head) and (not moving or head in _STEPS):
-            function = intrinsic(head).reference  # which may have too few digits for its Taylor coefficients
+            function = intrinsic(head).reference  # it may have too few digits for its Taylor coefficients
         if function is None or len(moving) > 1:
             raise UnknownValueError(f"{head.__name__} of {len(operands)} arguments")
         if not moving or head in _STEPS:
@@ -202,7 +202,7 @@ def _power(base: HyperDual, exponent: HyperDual) -> HyperDual:
 
 
 def _number(expression: Any) -> Any:
-    """Return a number of SymPy as one of mpmath."""
+    """Return a SymPy number as an mpmath number."""
     if expression.is_Rational:
         return mp.mpf(int(expression.p)) / int(expression.q)
     named = {sp.pi: mp.pi, sp.E: mp.e, sp.I: mp.mpc(0, 1), sp.EulerGamma: mp.euler}

@@ -12,12 +12,12 @@ from symad.errors import ArgumentError
 from symad.extras import optional
 
 _MOST_TERMS = {True: 200_000, False: 4_000}  # of numerator or denominator, with python-flint and without
-_NUMBERS = (2, 3, 1, -1, 5, -2, 7, sp.Rational(1, 2), -3, 11)  # a witness with small numbers is read most easily
+_NUMBERS = (2, 3, 1, -1, 5, -2, 7, sp.Rational(1, 2), -3, 11)  # witnesses with small numbers are easy to read
 _MOST_POINTS = 100
 
 
 def is_rational(expression: sp.Expr) -> bool:
-    """Return whether an expression is a rational function of symbols with rational coefficients.
+    """Whether an expression is a rational function of symbols with rational coefficients.
 
     >>> x = sp.Symbol("x")
     >>> is_rational((x + 1) / x**2), is_rational(sp.sqrt(x))
@@ -30,7 +30,7 @@ def is_rational(expression: sp.Expr) -> bool:
 
 
 def are_equal(left: sp.Expr, right: sp.Expr) -> bool | None:
-    """Return whether two rational functions are the same; None where their polynomials would be too long.
+    """Whether two rational functions are equal; None if their polynomials would be too long.
 
     >>> x = sp.Symbol("x")
     >>> are_equal((x**2 - 1) / (x - 1), x + 1), are_equal(1 / x, 1 / (x + 1))
@@ -54,7 +54,7 @@ def are_equal(left: sp.Expr, right: sp.Expr) -> bool | None:
 
 
 def _fraction(expression: sp.Expr, leaves: dict[sp.Symbol, Any], one: Any, number: Any, limit: int) -> Any:
-    """Return numerator and denominator as polynomials; None where one of them has too many terms."""
+    """Return numerator and denominator as polynomials; None if one has too many terms."""
     known: dict[sp.Basic, tuple[Any, Any]] = {}
     for part in sp.postorder_traversal(expression):
         if part in known:
@@ -82,7 +82,7 @@ def _power(above: Any, below: Any, exponent: int, limit: int) -> Any:
 
 
 def _joined(first: Any, second: Any, is_sum: bool, limit: int) -> Any:
-    """Return the sum or the product of two fractions, in lowest terms where that makes the next step shorter."""
+    """Return the sum or the product of two fractions, in lowest terms if that shortens the next step."""
     (a, b), (c, d) = first, second
     if max(len(a), len(b)) * max(len(c), len(d)) > limit:
         return None
@@ -94,7 +94,7 @@ def _joined(first: Any, second: Any, is_sum: bool, limit: int) -> Any:
 
 
 def small_points(symbols: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
-    """Yield points whose coordinates are small numbers, different ones where that is possible."""
+    """Yield points with small coordinates, distinct ones if possible."""
     source = random.Random(1)
     for attempt in range(_MOST_POINTS if symbols else 1):
         if attempt < len(_NUMBERS):
@@ -105,7 +105,7 @@ def small_points(symbols: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Ra
 
 
 def witness(left: sp.Expr, right: sp.Expr) -> dict[sp.Symbol, sp.Rational] | None:
-    """Return a point with small numbers at which two rational functions have different values; None where none is.
+    """Return a point with small numbers where two rational functions differ; None if there is none.
 
     >>> x = sp.Symbol("x")
     >>> witness(x**2, 2 * x)

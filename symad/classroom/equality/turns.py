@@ -1,6 +1,6 @@
 """Find kinks, steps and domain ends of expressions, and points on both sides.
 
-Random points alone would miss a difference that begins at x = 5 when all points are below 5.
+Random points alone would miss a difference that begins at x = 5 if all points are below 5.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 _MOST_TURNS = 12
 _TURN_DEGREE = 6
-# how far from a turn the points beside it are
+# distances of points from a turn
 _NEAR = (sp.Rational(1, 1000), sp.Rational(1, 30), sp.S.One, sp.Integer(30))
 _FAR_RANGE = 10  # the largest random numbers are about 2**10
 
 
 def turns(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
-    """Return what changes its sign where an expression goes over into another form.
+    """Return the expressions whose zeros are the turns of an expression.
 
     >>> x = sp.Symbol("x", real=True)
     >>> turns([sp.Abs(x - 5) + sp.Max(x, 7), sp.sqrt(x**2 - 4)])
@@ -42,7 +42,7 @@ def turns(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
 
 
 def is_at_turn(expression: sp.Expr, symbol: sp.Symbol) -> bool:
-    """Return whether an expression turns where a symbol is 0, so that it has no slope in it there.
+    """Whether an expression turns where a symbol is 0, so that it has no slope in it there.
 
     >>> x, y = sp.symbols("x y", real=True)
     >>> is_at_turn(sp.Abs(x * y), x), is_at_turn(sp.Abs(x + y), x)
@@ -54,7 +54,7 @@ def is_at_turn(expression: sp.Expr, symbol: sp.Symbol) -> bool:
 def beside(
     turn: sp.Expr, values: Mapping[sp.Symbol, sp.Rational], source: random.Random
 ) -> Iterator[dict[sp.Symbol, sp.Rational]]:
-    """Yield points on both sides of a turn: one symbol after the other is moved there, the others are as they are.
+    """Yield points on both sides of a turn. One symbol after the other moves there, the others stay.
 
     >>> x, y = sp.symbols("x y", real=True)
     >>> points = list(beside(x - y, {x: sp.S.Zero, y: sp.Integer(5)}, random.Random(1)))
@@ -69,7 +69,7 @@ def beside(
 
 
 def _roots(expression: sp.Expr, symbol: sp.Symbol) -> list[sp.Rational]:
-    """Return the real roots of a polynomial, none of what is no polynomial of low degree."""
+    """Return the real roots of a polynomial, none for a high degree or for other expressions."""
     if expression.free_symbols != {symbol} or not expression.is_polynomial(symbol):
         return []
     if not 1 <= sp.degree(expression, symbol) <= _TURN_DEGREE:

@@ -1,8 +1,7 @@
 """Expand one level as a textbook does: substitute, multiply out, strike squares of epsilon, collect.
 
-Polynomials are multiplied out; functions are their Taylor series, whose second term is struck; sums, products,
-quotients and compositions come in the order in which they are computed. What a book would not do by hand is left to the
-table of rules: `why_not` says why.
+Polynomials are multiplied out. Functions become Taylor series with a struck second term. Sums, products, quotients and
+compositions follow in the order of computation. `why_not` returns why a formula is left to the table of rules.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _SERIES = (
     sp.acosh, sp.atanh, sp.sec, sp.csc, sp.erf,
 )  # fmt: skip
 
-Moves = Mapping[sp.Expr, sp.Expr]  # by what symbols are moved
+Moves = Mapping[sp.Expr, sp.Expr]  # the steps of symbols
 
 
 def why_not(expression: sp.Expr, moves: Moves) -> str:
-    """Return why a book would not expand a formula by hand, "" where it would.
+    """Return why a book would not expand a formula by hand, "" if it would.
 
     >>> x = sp.Symbol("x")
     >>> why_not(sp.exp(x * sp.sin(x)), {x: 1}), why_not(sp.Abs(x), {x: 1})
@@ -56,7 +55,7 @@ def why_not(expression: sp.Expr, moves: Moves) -> str:
 
 
 def _moved_parts(expression: sp.Expr, moves: Moves) -> Iterator[sp.Expr]:
-    """Yield the different parts that move, the inner ones first."""
+    """Yield the distinct parts that move, inner ones first."""
     seen: set[sp.Basic] = set()
     for node in sp.postorder_traversal(expression):
         if node not in seen and isinstance(node, sp.Expr) and node.has(*moves):
@@ -89,11 +88,11 @@ class Level:
         self.shift = {symbol: Nested(symbol, 1, part, self.eps) for symbol, part in moves.items()}
 
     def moved(self, expression: sp.Expr) -> sp.Expr:
-        """Return an expression with x + v ε in the place of x, as it is written down."""
+        """Return an expression with x + v ε in place of x, unevaluated."""
         return _rebuilt(expression, self.shift)
 
     def part(self, expression: sp.Expr) -> sp.Expr:
-        """Return the epsilon-part of an expression that was expanded; 0 of what does not move."""
+        """Return the epsilon-part of an expanded expression, 0 if it does not move."""
         if not expression.has(*self.moves):
             return sp.S.Zero
         if expression not in self.parts:  # a sum, or a product in which one factor moves: by the parts of its operands
@@ -105,13 +104,13 @@ class Level:
         return self.parts[expression]
 
     def dual(self, expression: sp.Expr) -> sp.Expr:
-        """Return a + b ε as it is written down."""
+        """Return a + b ε, unevaluated."""
         part = self.part(expression)
         return expression if part == 0 else Nested(expression, 1, readable(part), self.eps)
 
     def lines(self, expression: sp.Expr) -> list[BookLine]:
-        """Return the lines of an expression: each of its parts once, the whole at the end."""
-        found: list[BookLine] = []
+        """Return the lines of an expression: each part once, the whole last."""
+        lines: list[BookLine] = []
         done: set[sp.Basic] = set(self.parts)
         stack = [(expression, False)]
         while stack:
@@ -120,15 +119,15 @@ class Level:
                 continue
             if ready:
                 done.add(node)
-                found += self._line(node)
+                lines += self._line(node)
                 continue
             stack.append((node, True))
             if not self._is_multiplied_out(node):
                 stack += [(part, False) for part in reversed(_inner(node))]
-        return found
+        return lines
 
     def _is_multiplied_out(self, node: sp.Expr) -> bool:
-        """Return whether an expression is a polynomial that is multiplied out as a whole."""
+        """Whether an expression is a polynomial that is multiplied out as a whole."""
         if not node.is_polynomial(*self.moves):
             return False
         return expanded_terms(node.xreplace({x: x + self.eps for x in self.moves})) <= MOST_TERMS and (
@@ -136,7 +135,7 @@ class Level:
         )
 
     def _line(self, node: sp.Expr) -> list[BookLine]:
-        """Return how one expression is expanded, its inner parts being known; its epsilon-part is known then."""
+        """Return the expansion of one expression whose inner parts are known, and note its epsilon-part."""
         if self._is_multiplied_out(node):
             return self._multiplied_out(node)
         if node.is_Add:
@@ -145,9 +144,8 @@ class Level:
         if node.is_Mul:
             return self._product(node)
         if node.is_Pow and node.base.has(*self.moves):
-            return (
-                self._quotient(sp.S.One, 1 / node, node) if node.exp.is_Integer and node.exp < 0 else self._power(node)
-            )
+            is_reciprocal = node.exp.is_Integer and node.exp < 0
+            return self._quotient(sp.S.One, 1 / node, node) if is_reciprocal else self._power(node)
         return self._series(node)
 
     def _multiplied_out(self, node: sp.Expr) -> list[BookLine]:
@@ -155,24 +153,19 @@ class Level:
         moved = sp.expand(node.xreplace({symbol: symbol + part * e for symbol, part in self.moves.items()}))
         coefficients = _coefficients(moved, e)
         self.parts[node] = coefficients.get(1, sp.S.Zero)
-        if max(coefficients) <= 1 and not _is_product(node):
+        if max(coefficients) <= 1 and not (node.is_Mul and any(part.is_Add for part in node.args)):
             return []
-        left, right = self.moved(node), self._sum(coefficients)
-        why: tuple[Inline, ...] = ("multiplied out",)
-        return [BookLine(left, right, (*why, *self._struck(max(coefficients))))]
+        why = ("multiplied out", *self._struck(max(coefficients)))
+        return [BookLine(self.moved(node), self._sum(coefficients), why)]
 
     def _struck(self, degree: int) -> tuple[Inline, ...]:
         if degree < 2:
             return ()
-        return (
-            "; ",
-            sp.Pow(self.eps, 2, evaluate=False),
-            " = 0",
-            " and all higher powers with it" if degree > 2 else "",
-        )
+        more = " and all higher powers with it" if degree > 2 else ""
+        return ("; ", sp.Pow(self.eps, 2, evaluate=False), " = 0", more)
 
     def _sum(self, coefficients: Mapping[int, sp.Expr]) -> sp.Expr:
-        """Return a sum of powers of epsilon, those from the second on struck."""
+        """Return a sum of powers of epsilon. Powers above the first are struck."""
         parts: list[sp.Expr] = []
         for power in sorted(coefficients):
             coefficient = coefficients[power]
@@ -230,12 +223,11 @@ class Level:
         coefficients = {k: sp.binomial(exponent, k) * base ** (exponent - k) * part**k for k in powers}
         self.parts[node] = coefficients[1]
         left = sp.Pow(self.dual(base), exponent, evaluate=False)
-        name = "multiplied out" if whole else "binomial series"
-        why = self._struck(max(coefficients)) if whole else self._struck(3)
-        return [BookLine(left, self._sum(coefficients), (name, *why))]
+        why = ("multiplied out", *self._struck(max(coefficients))) if whole else ("binomial series", *self._struck(3))
+        return [BookLine(left, self._sum(coefficients), why)]
 
     def _series(self, node: sp.Expr) -> list[BookLine]:
-        """Return a function as its Taylor series, of which the second term is struck."""
+        """Return the Taylor series of a function, with the second term struck."""
         slopes = _slopes(node)
         inner = node.exp if node.is_Pow else node.args[0]
         assert slopes is not None
@@ -251,7 +243,7 @@ class Level:
 
 
 def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """Return the first and second derivative of a function at its argument; None where they are no formulas."""
+    """Return the first two derivatives of a function at its argument; None if they are no formulas."""
     if node.is_Pow:
         return node * sp.log(node.base), node * sp.log(node.base) ** 2
     if isinstance(node, AppliedUndef):
@@ -259,16 +251,16 @@ def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
     slot = sp.Dummy("xi", real=True)
     try:
         first = node.func(slot).diff(slot)
-        found = first, first.diff(slot)
+        slopes = first, first.diff(slot)
     except (ArgumentIndexError, NotImplementedError, ValueError):
         return None
-    if any(slope.has(sp.Derivative, sp.Subs, sp.Piecewise, sp.nan) for slope in found):
+    if any(slope.has(sp.Derivative, sp.Subs, sp.Piecewise, sp.nan) for slope in slopes):
         return None
-    return tuple(slope.xreplace({slot: node.args[0]}) for slope in found)
+    return tuple(slope.xreplace({slot: node.args[0]}) for slope in slopes)
 
 
 def _inner(node: sp.Expr) -> list[sp.Expr]:
-    """Return what is expanded before an expression: its operands, but the base of a reciprocal as a whole."""
+    """Return the expressions to expand first: the operands, and the whole base of a reciprocal."""
     if node.is_Pow and node.exp.is_Integer and node.exp < 0:
         return [1 / node]
     if node.is_Mul:
@@ -277,33 +269,29 @@ def _inner(node: sp.Expr) -> list[sp.Expr]:
 
 
 def _above_and_below(node: sp.Expr, moves: Moves) -> tuple[sp.Expr, sp.Expr]:
-    """Return a product as a quotient: below the line is what moves and has a negative whole exponent."""
+    """Return numerator and denominator. Moving factors with a negative integer exponent are below."""
     under = [part for part in node.args if part.is_Pow and part.exp.is_Integer and part.exp < 0 and part.has(*moves)]
     return sp.Mul(*(part for part in node.args if part not in under)), sp.Mul(*(1 / part for part in under))
 
 
-def _is_product(node: sp.Expr) -> bool:
-    return bool(node.is_Mul and any(part.is_Add for part in node.args))
-
-
 def _coefficients(expanded: sp.Expr, e: sp.Symbol) -> dict[int, sp.Expr]:
-    """Return the coefficients of a sum that is multiplied out, by their powers of a symbol."""
-    found: dict[int, list[sp.Expr]] = {}
+    """Return the coefficients of an expanded sum by powers of a symbol."""
+    terms_of: dict[int, list[sp.Expr]] = {}
     for term in sp.Add.make_args(expanded):
         rest, power = term.as_independent(e)
-        found.setdefault(int(power.as_base_exp()[1]) if power != 1 else 0, []).append(rest)
-    return {power: sp.Add(*terms) for power, terms in found.items() if sp.Add(*terms) != 0}
+        terms_of.setdefault(int(power.as_base_exp()[1]) if power != 1 else 0, []).append(rest)
+    return {power: sp.Add(*terms) for power, terms in terms_of.items() if sp.Add(*terms) != 0}
 
 
 def _rebuilt(expression: sp.Expr, shift: Mapping[sp.Expr, sp.Expr]) -> sp.Expr:
-    """Return an expression with other operands, in which nothing is simplified."""
-    made: dict[sp.Basic, sp.Basic] = dict(shift)
+    """Return an expression with other operands, without simplification."""
+    rebuilt: dict[sp.Basic, sp.Basic] = dict(shift)
     for node in sp.postorder_traversal(expression):
-        if node not in made:
-            operands = [made[part] for part in node.args]
+        if node not in rebuilt:
+            operands = [rebuilt[part] for part in node.args]
             same = all(new is old for new, old in zip(operands, node.args, strict=True))
-            made[node] = node if same else _unevaluated(node, operands)
-    return made[expression]
+            rebuilt[node] = node if same else _unevaluated(node, operands)
+    return rebuilt[expression]
 
 
 def _unevaluated(node: sp.Basic, operands: Sequence[sp.Basic]) -> sp.Basic:

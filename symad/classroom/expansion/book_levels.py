@@ -27,7 +27,7 @@ class BookLevel:
     lines: tuple[BookLine, ...]
 
     def blocks(self, called: sp.Expr, put: tuple[Inline, ...]) -> list[Block]:
-        """Return the level as formulas; `called` is f(x + v ε₁), and `put` says what is put in the place of what."""
+        """Return the level as formulas. `called` is f(x + v ε₁), and `put` explains the substitution."""
         moved = [part for coefficient, factor in self.terms for part in (self.level.moved(coefficient), factor)]
         blocks: list[Block] = [Formula(Nested(*moved), called, put)]
         lines = list(self.lines)
@@ -37,7 +37,7 @@ class BookLevel:
 
 
 class Book:
-    """The levels and their coefficients, or why there are none (`why_not`, "" if there are)."""
+    """The levels and their coefficients, or the reason why there are none (`why_not`)."""
 
     def __init__(self, parts: Parts, formula: sp.Basic | None, most_levels: int) -> None:
         self.levels: list[BookLevel] = []
@@ -49,11 +49,11 @@ class Book:
             self.why_not = f"it is done for {most_levels} levels at most"
         else:
             self.coefficients[()] = as_sympy(formula)
-            found = (self._add(parts, k) for k in range(1, parts.levels + 1))
-            self.why_not = next(filter(None, found), "")
+            reasons = (self._add(parts, k) for k in range(1, parts.levels + 1))
+            self.why_not = next(filter(None, reasons), "")
 
     def _add(self, parts: Parts, k: int) -> str:
-        """Expand one level; return why that is not done, "" where it is."""
+        """Expand one level. Return why it is not expanded, "" if it is."""
         moves = moves_of(parts, k)
         if not all(isinstance(name, sp.Symbol) for name in moves):
             return "a direction that is moved itself is no symbol"
@@ -73,14 +73,14 @@ class Book:
 
 
 def moves_of(parts: Parts, k: int) -> dict[Any, sp.Expr]:
-    """Return by what a level moves the symbols of f, and the directions of earlier levels."""
-    given = [(list(parts.given.symbols), parts.directions[(k,)])]
-    given += [
-        (parts.directions[levels[:-1]], found)
-        for levels, found in parts.directions.items()
+    """Return the steps by which a level moves the symbols of f and the directions of earlier levels."""
+    moved = [(list(parts.given.symbols), parts.directions[(k,)])]
+    moved += [
+        (parts.directions[levels[:-1]], direction)
+        for levels, direction in parts.directions.items()
         if len(levels) > 1 and levels[-1] == k
     ]
-    pairs = [(name, exact(part)) for names, found in given for name, part in zip(names, found, strict=True)]
+    pairs = [(name, exact(part)) for names, direction in moved for name, part in zip(names, direction, strict=True)]
     return {name: part for name, part in pairs if part != 0}
 
 

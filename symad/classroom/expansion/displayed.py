@@ -40,8 +40,7 @@ class PageValues(IndependentValues):
             return HyperDual({0: mp.mpf(0), 1 << (int(expression.name.rpartition("_")[2]) - 1): mp.mpf(1)})
         if isinstance(expression, Nested):
             pairs = zip(expression.args[::2], expression.args[1::2], strict=True)
-            terms = [(self.of(part), self.of(factor)) for part, factor in pairs]
-            return reduce(_added, [_scaled(part, factor) for part, factor in terms], None) or constant(0)
+            return reduce(_added, [_scaled(self.of(a), self.of(b)) for a, b in pairs], None) or constant(0)
         if isinstance(expression, Listed):
             return [self.of(part) for part in expression.args]
         if isinstance(expression, Formal):
@@ -50,7 +49,7 @@ class PageValues(IndependentValues):
         return self._along(expression) if isinstance(expression, Along) else None
 
     def _along(self, expression: Along) -> HyperDual:
-        """Return f''(x)[v, w]: the mixed coefficient of f(x + v d_1 + w d_2), with epsilons of its own."""
+        """Return f''(x)[v, w]: the mixed coefficient of f(x + v d_1 + w d_2), with fresh epsilons."""
         name, order, point, *directions = expression.args
         at, mask = _vector(self.of(point)), 0
         directions = directions or [sp.S.One] * (int(order) if len(at) == 1 else 0)  # f''(x) of one variable
@@ -91,11 +90,10 @@ class Definitions:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether floats stand in it, so that its values are rounded."""
+        """Whether it contains floats, so that its values are rounded."""
         return any(part is not None and part.has(sp.Float) for part in (self.formula, *self.meanings.values()))
 
     def values(self, seed: int) -> PageValues:
-        """Return values at a random point."""
         values = PageValues(seed=seed)
 
         def function(arguments: Sequence[HyperDual]) -> HyperDual:
@@ -112,7 +110,7 @@ class Definitions:
 
 
 def check_blocks(blocks: Iterable[Block], definitions: Definitions) -> None:
-    """Raise InvariantError for a formula on a page whose two sides differ; one that goes on has the line before."""
+    """Raise InvariantError for a formula whose sides differ. A continued formula is compared with the line before."""
     before: sp.Basic | None = None
     for block in blocks:
         if isinstance(block, Formula) and block.left is not None:
@@ -123,7 +121,7 @@ def check_blocks(blocks: Iterable[Block], definitions: Definitions) -> None:
 
 
 def check_equality(left: Any, right: Any, definitions: Definitions) -> bool:
-    """Raise InvariantError where two displayed sides differ at a point; False where they have no values there."""
+    """Raise InvariantError if two displayed sides differ at a point; False if they have no values there."""
 
     def sides(values: PageValues) -> list[list[HyperDual]]:
         return [_vector(values.of(side)) for side in (left, right)]
@@ -132,7 +130,7 @@ def check_equality(left: Any, right: Any, definitions: Definitions) -> bool:
 
 
 def check_coefficients(coefficients: Mapping[Levels, sp.Expr], moved: Any, definitions: Definitions) -> None:
-    """Raise InvariantError for a coefficient that is not that of its epsilons in f(x + v eps_1 + ...)."""
+    """Raise InvariantError for a wrong coefficient of f(x + v eps_1 + ...)."""
     for levels, shown in coefficients.items():
         mask = sum(1 << (level - 1) for level in levels)
 
@@ -144,7 +142,7 @@ def check_coefficients(coefficients: Mapping[Levels, sp.Expr], moved: Any, defin
 
 
 def check_entries(entries: Sequence[sp.Expr], order: int, definitions: Definitions) -> None:
-    """Raise InvariantError for an entry that is not the partial derivative of its place, row by row."""
+    """Raise InvariantError for an entry that is not its partial derivative, row by row."""
     symbols = definitions.symbols
     for entry, places in zip(entries, product(range(len(symbols)), repeat=order), strict=True):
         moved = list(symbols)
@@ -155,10 +153,9 @@ def check_entries(entries: Sequence[sp.Expr], order: int, definitions: Definitio
 
 
 def check_lines(lines: Sequence[ExpansionStep], tangents: Mapping[Any, Any]) -> None:
-    """Raise InvariantError for a line of a level whose epsilon-part is not the one that is written beside it.
+    """Raise InvariantError for a line of a level whose epsilon-part differs from the displayed one.
 
-    The lines are followed in their order with symbols that move along their tangents; lines that refer to one that is
-    not written are left out.
+    Symbols move along their tangents, and lines are evaluated in order. Those that refer to unwritten ones are skipped.
     """
     level = HyperDual({0: mp.mpf(0), 1 << _OWN_LEVEL: mp.mpf(1)})
     names = {line.name for line in lines}
@@ -176,15 +173,15 @@ def check_lines(lines: Sequence[ExpansionStep], tangents: Mapping[Any, Any]) -> 
             values.known[line.name], plain.known[line.name] = value, constant(value.real)
             plain.known[line.part_name] = value.coefficient(1 << _OWN_LEVEL)
             pairs.append((plain.of(line.part), plain.known[line.part_name]))
-        return [[one for one, _ in pairs], [other for _, other in pairs]]
+        return [[left for left, _ in pairs], [right for _, right in pairs]]
 
     moves_itself = any(sp.sympify(tangent).has(*tangents) for tangent in tangents.values())
-    if lines and not moves_itself:  # in f(x + x ε) the second x stands still, and lines do not tell the two apart
+    if lines and not moves_itself:  # in f(x + x ε) the second x does not move, but lines show both as x
         _check(sides, Definitions("", (), lines[0].line), lines[0].line, lines[0].part)
 
 
 def _is_line(symbol: sp.Symbol, like: sp.Symbol) -> bool:
-    """Return whether a symbol names a line, or a value too long to be written."""
+    """Whether a symbol names a line, or a value too long to write."""
     letter = like.name.rpartition("_")[0]
     return re.fullmatch(rf"(?:{letter}|c)_\d+", symbol.name) is not None
 
@@ -192,26 +189,26 @@ def _is_line(symbol: sp.Symbol, like: sp.Symbol) -> bool:
 Sides = Callable[[PageValues], list[list[HyperDual]]]
 
 
-checked: Counter[str] = Counter()  # how many equalities held, and how many had no values, in this process
+checked: Counter[str] = Counter()  # numbers of equalities that held and that had no values, in this process
 
 
 def _check(sides: Sides, definitions: Definitions, left: Any, right: Any) -> bool:
-    """Compare two sides at random points, until one gives real numbers to both."""
+    """Compare two sides at random points until both have real numbers at one."""
     floats = definitions.is_rounded or any(side.has(sp.Float) for side in (left, right))
     for attempt in range(_ATTEMPTS):
         with mp.workdps(DIGITS):
             try:
-                one, other = sides(definitions.values(attempt))
+                first, second = sides(definitions.values(attempt))
             except UnknownValueError:
                 break
             except (ArithmeticError, ValueError, TypeError):
                 continue
-            if not all(entry.is_real for entry in (*one, *other)):
+            if not all(entry.is_real for entry in (*first, *second)):
                 continue
-            distances = [entry.distance(same) for entry, same in zip(one, other, strict=True)]
+            distances = [entry.distance(same) for entry, same in zip(first, second, strict=True)]
             bound = _ROUNDED if floats else _AGREED
             if all(gap <= bound * max(1, size) for gap, size in distances):
-                checked["hold"] += len(one)
+                checked["hold"] += len(first)
                 return True
             raise InvariantError(
                 "a displayed equality that does not hold",

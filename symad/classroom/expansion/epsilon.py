@@ -1,7 +1,7 @@
 """The algebra of epsilon as written on a board: sums in the order of levels, nested sums, set partitions.
 
-Everything here is for display. Derivatives are nested pairs on the graph (`expand_levels`); SymPy's own products of
-epsilons are never relied on.
+This is for display only. Derivatives are nested pairs on the graph (`expansion_levels`); nothing relies on SymPy's own
+products of epsilons.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ATOMS = 16  # symbols and functions in it
 
 
 class Nested(sp.Expr):  # type: ignore[misc]
-    """A sum that is written in the order in which it is given: coefficient, monomial, coefficient, monomial...
+    """A sum in the given order: coefficient, monomial, coefficient, monomial...
 
     >>> x, (one, two) = sp.Symbol("x"), map(Epsilon.of_level, (1, 2))
     >>> Nested(x**2, 1, Nested(x, 1, -1, one), two, -x, one * two)
@@ -37,9 +37,9 @@ class Nested(sp.Expr):  # type: ignore[misc]
     is_commutative = True
 
     def __new__(cls, *parts: Any) -> Nested:
-        """Make the sum of coefficient * monomial; SymPy reorders nothing in it."""
-        made: Nested = super().__new__(cls, *map(sp.sympify, parts))
-        return made
+        """Make the sum of coefficient * monomial. SymPy does not reorder it."""
+        total: Nested = super().__new__(cls, *map(sp.sympify, parts))
+        return total
 
     def _sympystr(self, printer: Any) -> str:
         return self._joined(printer._print, lambda text: f"({text})", "*")
@@ -73,7 +73,7 @@ def monomial(levels: Levels) -> sp.Expr:
 
 
 def subsets(count: int) -> list[Levels]:
-    """Return all sets of levels 1..count, the smaller first.
+    """Return all sets of levels 1..count, smaller sets first.
 
     >>> subsets(2)
     [(), (1,), (2,), (1, 2)]
@@ -98,13 +98,14 @@ def nested(coefficients: Mapping[Levels, sp.Expr], count: int) -> Nested | sp.Ex
     >>> nested({(): a, (1,): b, (2,): c, (1, 2): d}, 2)
     (a + b*epsilon_1) + (c + d*epsilon_1)*epsilon_2
     """
-    found: dict[Levels, Any] = dict(coefficients)
+    sums: dict[Levels, Any] = dict(coefficients)
     for level in range(1, count + 1):
-        pairs = [chosen for chosen in found if level not in chosen]
-        found = {
-            chosen: Nested(found[chosen], 1, found[_with(chosen, level)], Epsilon.of_level(level)) for chosen in pairs
+        pairs = [chosen for chosen in sums if level not in chosen]
+        sums = {
+            chosen: Nested(sums[chosen], 1, sums[tuple(sorted((*chosen, level)))], Epsilon.of_level(level))
+            for chosen in pairs
         }
-    return found[()]
+    return sums[()]
 
 
 def polynomial(coefficients: Mapping[Levels, sp.Expr]) -> sp.Expr:
@@ -113,7 +114,7 @@ def polynomial(coefficients: Mapping[Levels, sp.Expr]) -> sp.Expr:
 
 
 def partitions(levels: Levels, blocks: Sequence[Levels]) -> Iterator[tuple[Levels, ...]]:
-    """Yield the ways to cut a set of levels into some of the given blocks: the terms of the chain rule.
+    """Yield the partitions of a set of levels into the given blocks: the terms of the chain rule.
 
     >>> list(partitions((1, 2), [(1,), (2,), (1, 2)]))
     [((1,), (2,)), ((1, 2),)]
@@ -129,10 +130,10 @@ def partitions(levels: Levels, blocks: Sequence[Levels]) -> Iterator[tuple[Level
 
 
 def readable(expression: sp.Expr) -> sp.Expr:
-    """Return the shortest of an expression, the same multiplied out, and its factors; only where that is quick.
+    """Return the shortest of an expression, its expanded and its factored form, if that is quick.
 
-    Functions and denominators are taken as names, so that nothing is rewritten but sums and products; floats are left
-    as they are, because another order of operations rounds differently.
+    Functions and denominators count as names, so that only sums and products are rewritten. Expressions with floats
+    stay unchanged, because another order of operations rounds differently.
 
     >>> x, v, w = sp.symbols("x v w")
     >>> readable(v * (sp.cos(x) * w * x + w * sp.sin(x)) + v * w * sp.sin(x))
@@ -149,7 +150,7 @@ def readable(expression: sp.Expr) -> sp.Expr:
 
 
 def _shortest(expression: sp.Expr) -> sp.Expr:
-    """Return the shortest form of a polynomial; a sum rather than a product that is hardly shorter."""
+    """Return the shortest form of a polynomial. A sum wins over a product that is hardly shorter."""
     expanded, factored = sp.expand(expression), sp.factor_terms(expression)
     inner = {part: sp.Dummy() for part in factored.atoms(sp.Add) if not any(a.has(sp.Add) for a in part.args)}
     collected = sp.factor_terms(sp.expand(factored.subs(inner)))  # a sum inside a longer sum too
@@ -178,7 +179,7 @@ def _may_factor(polynomial: sp.Expr) -> bool:
 
 
 def _names(expression: sp.Expr) -> dict[sp.Basic, sp.Expr]:
-    """Return names for the outermost parts that are no sums, products or powers; 1/u**2 is the square of a name."""
+    """Return names for the outermost parts that are no sums, products or powers. 1/u**2 is a name squared."""
     names: dict[sp.Basic, sp.Expr] = {}
     traversal = sp.preorder_traversal(expression)
     for part in traversal:
@@ -190,7 +191,3 @@ def _names(expression: sp.Expr) -> dict[sp.Basic, sp.Expr]:
             continue
         traversal.skip()
     return names
-
-
-def _with(levels: Levels, level: int) -> Levels:
-    return tuple(sorted((*levels, level)))

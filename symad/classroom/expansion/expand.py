@@ -43,21 +43,21 @@ KEPT_LINES = 500  # of each level
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expansion(Parts, Shown):
-    """f(x + eps_1 v + ...): the coefficient of every product of epsilons, and how it comes about.
+    """f(x + eps_1 v + ...): the coefficient of every product of epsilons, and its derivation.
 
-    `flat` has a list with one entry for each output; `notes` says what was taken where f has no derivative, or chooses.
+    `flat` has a list with one entry for each output. `notes` name the conventions at kinks and the branches taken.
     """
 
     @cached_property
     def coefficients(self) -> dict[Levels, Any]:
         """The coefficients by their levels: (), (1,), (2,), (1, 2)..., each in the structure of f's result.
 
-        They are floats where all is known, and SymPy expressions elsewhere.
+        They are floats if all inputs are numbers, else SymPy expressions.
         """
         return {levels: self._filled(row) for levels, row in self.flat.items()}
 
     def coefficient(self, *levels: int) -> Any:
-        """Return the coefficient of the product of the epsilons of some levels, of f(x) itself without any.
+        """Return the coefficient of the product of some levels' epsilons; without levels, f(x).
 
         >>> x, v, w = sp.symbols("x v w")
         >>> expand(x**3, x, [v, w]).coefficient(1, 2)
@@ -91,7 +91,7 @@ class Expansion(Parts, Shown):
 
     @cached_property
     def steps(self) -> tuple[ExpansionStep, ...]:
-        """Every line of every level with its rule; at most 500 lines of each level."""
+        """Every line of every level with its rule, at most 500 lines per level."""
         return tuple(step for stage in self.lines(KEPT_LINES) for step in stage)
 
     def taylor(self) -> tuple[Any, ...]:
@@ -105,38 +105,34 @@ class Expansion(Parts, Shown):
         """
         if not self.is_straight:
             raise ArgumentError(
-                "a Taylor polynomial of an expansion along different directions",
-                where=user_place(),
-                why="its powers of t come from one direction that all levels share",
-                do="call expand(f, x, v, order=3)",
-            )
+                "a Taylor polynomial of an expansion along different directions", where=user_place(),
+                why="its powers of t come from one direction that all levels share", do="call expand(f, x, v, order=3)",
+            )  # fmt: skip
         orders = [self.flat[tuple(range(1, k + 1))] for k in range(self.levels + 1)]
         return tuple(self._filled([value / math.factorial(k) for value in row]) for k, row in enumerate(orders))
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return "Expansion of " + self.given.name
 
     def document(self) -> Document:
-        """Return what is shown: the levels with their lines, the table of coefficients, the sum."""
+        """Return the levels with their lines, the table of coefficients, and the sum."""
         return document_of(self)
 
     def __repr__(self) -> str:
         return self.text()
 
     def _assembled(self, assemble: Callable[[dict[Levels, sp.Expr]], sp.Expr]) -> Any:
-        count = len(self.result.flat)
-        return self._filled(
-            [assemble({levels: sp.sympify(row[k]) for levels, row in self.flat.items()}) for k in range(count)]
-        )
+        parts = [
+            {levels: sp.sympify(row[k]) for levels, row in self.flat.items()} for k in range(len(self.result.flat))
+        ]
+        return self._filled(list(map(assemble, parts)))
 
     def _filled(self, flat: Sequence[Any]) -> Any:
-        """Return values in the structure of the result: arrays of floats where all are floats, else of objects."""
-        leaves, start = [], 0
+        """Return values in the structure of the result: arrays of floats if all are floats, else of objects."""
+        leaves, values = [], iter(flat)
         for shape in self.result.shapes:
-            part = list(flat[start : start + math.prod(shape)])
-            start += len(part)
+            part = list(islice(values, math.prod(shape)))
             numeric = all(isinstance(value, float) for value in part)
             array = np.array(part).reshape(shape) if numeric else object_array(part, shape)
             leaves.append(array if shape else part[0])
@@ -145,14 +141,9 @@ class Expansion(Parts, Shown):
 
 @public_api
 def expand(
-    f: Any,
-    x: Any,
-    directions: Any = None,
-    *,
-    order: int | None = None,
-    detail: Detail = "steps",
+    f: Any, x: Any, directions: Any = None, *, order: int | None = None, detail: Detail = "steps",
     style: Style | None = None,
-) -> Expansion:
+) -> Expansion:  # fmt: skip
     """Return f(x + eps_1 v + eps_2 w + ...), where every eps squares to 0, one level at a time.
 
     f is a function and x its argument (a number, an array, a symbol); or f is a SymPy expression or a formula in a
@@ -161,8 +152,8 @@ def expand(
     eps_1 v + eps_2 w + eps_1 eps_2 u. With `order=n`, all n levels have the one direction given, which makes the
     Taylor polynomial. Numbers give numbers, symbols give expressions. `detail` says how much `print` shows: the
     "result", the "levels", the "steps" (long lists folded), or "all". `style="book"` substitutes, multiplies out and
-    strikes the squares of epsilons, as it is done by hand: the default for what a book would do by hand; "rules" has a
-    table of all operations with the rule behind each.
+    strikes the squares of epsilons: the default for formulas that a book expands by hand. "rules" has a table of all
+    operations with the rule behind each.
 
     ArgumentError for what does not fit and for more than 10 levels; LimitError for an expression that could not be
     written out.
@@ -181,54 +172,52 @@ def expand(
     if style is not None and style not in get_args(Style):
         raise ArgumentError(f"style={style!r}", do="use one of " + ", ".join(map(repr, get_args(Style))))
     if directions is None:
-        what = "an expansion without a direction"
-        raise ArgumentError(what, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")
+        subject = "an expansion without a direction"
+        raise ArgumentError(subject, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")
     _check_outside()
     if isinstance(directions, str) and len(names := directions.split()) > 1 and all(map(str.isidentifier, names)):
-        directions = names  # "v w" is two of them, and not a product
-    found = given(f, x, parameters=True)
-    made = _expanded(found, by_levels(found.argument, directions, order), detail, style)
-    if style == "book" and (why := why_no_book(made)):
+        directions = names  # "v w" is two directions, not a product
+    problem = given(f, x, parameters=True)
+    expansion = _expanded(problem, by_levels(problem.argument, directions, order), detail, style)
+    if style == "book" and (why := why_no_book(expansion)):
         raise ArgumentError("an expansion in the style of a book", where=user_place(), why=why, do="use style='rules'")
-    return made
+    return expansion
 
 
-def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail, style: Style | None) -> Expansion:
-    with open_level((found.argument,)) as level:
-        result = level.call(found.function)
-        asked = asked_conditions(level)
+def _expanded(problem: Given, directions: dict[Levels, list[Any]], detail: Detail, style: Style | None) -> Expansion:
+    with open_level((problem.argument,)) as level:
+        result = level.call(problem.function)
+        answers = asked_conditions(level)
         outputs = with_formal_heads(level.scope.graph, result.flat)
         traced = len(level.scope.graph)
-        moved = seeds(level, wanted)
+        moved = seeds(level, directions)
         _check_symbols(level)
-        nodes = levelled(level, outputs, moved, max(levels[-1] for levels in wanted))
+        nodes = levelled(level, outputs, moved, max(levels[-1] for levels in directions))
         atoms = (level.scope.graph.atoms.get(node) for node in reachable(level.scope.graph, level.parameters.flat))
         numeric = not any(isinstance(atom, sp.Symbol) for atom in atoms)
         values = NodeValues(level.scope.graph, traced, level.scope.values, numeric=numeric)
     in_order = epsilon.subsets(len(nodes.stages))
     found_all = iter(values.of([node for levels in in_order for node in nodes.coefficients[levels]]))
     flat = {levels: list(islice(found_all, len(outputs))) for levels in in_order}
-    symbols = dict(zip(level.parameters.flat, found.symbols, strict=True))
-    notes = notes_of(values, nodes, symbols, asked)
-    return Expansion(found, wanted, flat, notes, detail, style, values, nodes, level.parameters, result.refill(outputs))
+    symbols = dict(zip(level.parameters.flat, problem.symbols, strict=True))
+    notes = notes_of(values, nodes, symbols, answers)
+    return Expansion(
+        problem, directions, flat, notes, detail, style, values, nodes, level.parameters, result.refill(outputs)
+    )
 
 
 def _check_outside() -> None:
     if innermost_scope() is not None:
         raise TraceError(
-            "expand inside a function that is being traced",
-            where=user_place(),
+            "expand inside a function that is being traced", where=user_place(), do="call it outside, or use jvp",
             why="it shows a derivation, and gives no value that could be differentiated further",
-            do="call it outside, or use jvp",
-        )
+        )  # fmt: skip
 
 
 def _check_symbols(level: Level) -> None:
     for atom in level.scope.graph.atoms.values():
         if isinstance(atom, Epsilon) or (isinstance(atom, sp.Symbol) and _OWN_NAMES.fullmatch(atom.name)):
             raise ArgumentError(
-                f"the symbol {atom} in the function or a direction",
-                where=user_place(),
+                f"the symbol {atom} in the function or a direction", where=user_place(), do="rename it",
                 why="expand names its own levels so, and the two could not be told apart",
-                do="rename it",
-            )
+            )  # fmt: skip

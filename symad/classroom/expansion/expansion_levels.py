@@ -1,7 +1,7 @@
 """The coefficients of f(x + eps_1 v + eps_2 w + ...) as nodes, by one forward level for each epsilon.
 
-F -> F|eps=0 + eps dF/deps|eps=0, first for eps_1, then for eps_2 of all that is there, and so on. A direction that has
-a direction of its own (x + eps_1 v + eps_2 w + eps_1 eps_2 u) is a parameter of the later level.
+F -> F|eps=0 + eps dF/deps|eps=0, first for eps_1, then for eps_2 of the result, and so on. A direction with a direction
+of its own (x + eps_1 v + eps_2 w + eps_1 eps_2 u) is a parameter of the later level.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WAYS = "a list with one direction for each level, or a dict {(1,): v, (2,): w, 
 
 
 def by_levels(argument: Any, directions: Any, order: int | None) -> dict[Levels, list[Any]]:
-    """Return the directions by their sets of levels, each with one entry for each number of the argument.
+    """Return the directions by their sets of levels, with one entry for each number of the argument.
 
     >>> by_levels(1.0, ["v", 2], None)
     {(1,): [v], (2,): [2]}
@@ -34,16 +34,16 @@ def by_levels(argument: Any, directions: Any, order: int | None) -> dict[Levels,
     {(1,): [3.0, 4.0], (2,): [3.0, 4.0]}
     """
     if order is not None:
-        found = _repeated(argument, directions, order)
+        by_key = _repeated(argument, directions, order)
     elif isinstance(directions, Mapping):
-        found = {_levels(key): direction for key, direction in directions.items()}
+        by_key = {_levels(key): direction for key, direction in directions.items()}
     elif isinstance(directions, list | tuple):
-        found = {(k,): direction for k, direction in enumerate(directions, 1)}
+        by_key = {(k,): direction for k, direction in enumerate(directions, 1)}
     else:
-        found = {(1,): directions}
-    count = max((max(levels) for levels in found), default=0)
+        by_key = {(1,): directions}
+    count = max((max(levels) for levels in by_key), default=0)
     _check_count(count)
-    fitted = {levels: _fitted(argument, direction, levels) for levels, direction in found.items()}
+    fitted = {levels: _fitted(argument, direction, levels) for levels, direction in by_key.items()}
     needed = [(k,) for k in range(1, count + 1)] + [key[:size] for key in fitted for size in range(1, len(key))]
     for levels in needed:
         fitted.setdefault(levels, [0] * len(next(iter(fitted.values()))))
@@ -51,7 +51,7 @@ def by_levels(argument: Any, directions: Any, order: int | None) -> dict[Levels,
 
 
 def seeds(level: Level, directions: Mapping[Levels, Sequence[Any]]) -> dict[Levels, list[int | None]]:
-    """Return directions as nodes; a number 0 is a structural zero."""
+    """Return directions as nodes. The number 0 becomes a structural zero."""
     return {levels: [_node(level, part, levels) for part in parts] for levels, parts in directions.items()}
 
 
@@ -75,12 +75,12 @@ def _levels(key: Any) -> Levels:
     """Return the key of a direction: (1, 2), 1, or a product of epsilons."""
     if isinstance(key, sp.Expr) and all(isinstance(factor, Epsilon) for factor in sp.Mul.make_args(key)):
         key = [int(factor.name.rpartition("_")[2]) for factor in sp.Mul.make_args(key)]
-    found = (key,) if isinstance(key, int) else tuple(key) if isinstance(key, tuple | list | frozenset | set) else ()
-    if not found or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in found):
+    levels = (key,) if isinstance(key, int) else tuple(key) if isinstance(key, tuple | list | frozenset | set) else ()
+    if not levels or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in levels):
         raise refusal(f"a direction for {key!r}", "levels are counted from 1", f"give {_WAYS}")
-    if len(set(found)) < len(found):
+    if len(set(levels)) < len(levels):
         raise refusal(f"a direction for {key!r}", "the square of an epsilon is 0", "name each level once")
-    return tuple(sorted(found))
+    return tuple(sorted(levels))
 
 
 def _check_count(count: int) -> None:
@@ -95,24 +95,24 @@ def _check_count(count: int) -> None:
 
 
 def _fitted(argument: Any, direction: Any, levels: Levels) -> list[Any]:
-    """Return a direction's entries; ArgumentError unless its structure and shapes are those of the argument."""
+    """Return a direction's entries; ArgumentError if its structure or shapes differ from the argument's."""
     read = _read(direction)
     leaves, structure = containers.flatten(argument)
     shapes = [np.shape(leaf) for leaf in leaves]
-    found, given = containers.flatten(read)
-    if given == structure and [np.shape(part) for part in found] == shapes:
-        return [item for part in found for item in _items(part)]
+    parts, own_structure = containers.flatten(read)
+    if own_structure == structure and [np.shape(part) for part in parts] == shapes:
+        return [item for part in parts for item in _items(part)]
     whole = np.asarray(read, dtype=object) if not isinstance(read, Mapping) else None
     if whole is not None and whole.shape == (shapes[0] if len(leaves) == 1 else np.shape(argument)):
         return list(whole.ravel().tolist())
-    wanted = f"has shape {shapes[0]}" if len(leaves) == 1 else f"has structure {structure}"
-    shape = f"of shape {whole.shape}" if whole is not None else f"of structure {given}"
+    expected = f"has shape {shapes[0]}" if len(leaves) == 1 else f"has structure {structure}"
+    shape = f"of shape {whole.shape}" if whole is not None else f"of structure {own_structure}"
     do = "give the directions as a list, also a single one" if len(levels) == 1 else "give it the shape of x"
-    raise refusal(f"{_named(levels)} {shape}", f"the argument {wanted}", do)
+    raise refusal(f"{_named(levels)} {shape}", f"the argument {expected}", do)
 
 
 def _read(direction: Any) -> Any:
-    """Return a direction with names and formulas in texts as SymPy expressions."""
+    """Return a direction with its texts parsed as SymPy expressions."""
     if isinstance(direction, str):
         return read_formula(direction)
     if isinstance(direction, list | tuple):
@@ -130,12 +130,12 @@ def _named(levels: Levels) -> str:
     return "the direction of " + " ".join(f"eps_{k}" for k in levels)
 
 
-NODES = 1_000_000  # of the graph; each level multiplies them by up to 3
+NODES = 1_000_000  # of the graph; each level multiplies its size by up to 3
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The work of one level: the rows it differentiates, and the epsilon parts of their targets and parameters."""
+    """The work of one level: the differentiated rows, and the epsilon parts of their targets and parameters."""
 
     level: int
     rows: tuple[Row, ...]
@@ -144,7 +144,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Levelled:
-    """The nodes of all coefficients (a list for each set of levels, None for a structural zero), and the stages."""
+    """The nodes of all coefficients (one list per set of levels, None for a structural zero), and the stages."""
 
     coefficients: dict[Levels, list[int | None]]
     stages: tuple[Stage, ...]
@@ -153,32 +153,32 @@ class Levelled:
 def levelled(
     level: Level, outputs: Sequence[int], directions: Mapping[Levels, Sequence[int | None]], count: int
 ) -> Levelled:
-    """Differentiate outputs along directions, level by level; LimitError where the graph outgrows all bounds.
+    """Differentiate outputs along directions, level by level; LimitError if the graph grows too large.
 
     `directions[(1, 2)]` has the coefficient of eps_1 eps_2 of each parameter.
     """
     build = level.build
-    seeds = {levels: _held(level, nodes, levels, directions) for levels, nodes in directions.items()}
-    found: dict[Levels, list[int | None]] = {(): list(outputs)}
+    seeds = {levels: _as_parameters(level, nodes, levels, directions) for levels, nodes in directions.items()}
+    coefficients: dict[Levels, list[int | None]] = {(): list(outputs)}
     stages = []
     for k in range(1, count + 1):
         moved = _moved(level, seeds, k)
-        present = [node for nodes in found.values() for node in nodes if node is not None]
+        present = [node for nodes in coefficients.values() for node in nodes if node is not None]
         lines = between(build, present, list(moved))
         linear = linearize(build, [*present, *lines], list(moved))
         tangents = linear.apply(build, list(moved.values()))
         pushed = iter(tangents)
-        for chosen in list(found):
-            found[(*chosen, k)] = [None if node is None else next(pushed) for node in found[chosen]]
+        for chosen in list(coefficients):
+            coefficients[(*chosen, k)] = [None if node is None else next(pushed) for node in coefficients[chosen]]
         stages.append(Stage(k, linear.rows, {**moved, **dict(zip(lines, pushed, strict=True))}))
         _check_size(level, k, count)
-    return Levelled({tuple(sorted(levels)): nodes for levels, nodes in found.items()}, tuple(stages))
+    return Levelled({tuple(sorted(levels)): nodes for levels, nodes in coefficients.items()}, tuple(stages))
 
 
-def _held(
+def _as_parameters(
     level: Level, nodes: Sequence[int | None], levels: Levels, directions: Mapping[Levels, Sequence[int | None]]
 ) -> list[int | None]:
-    """Return a direction's nodes; as parameters of their own where a later level moves them."""
+    """Return a direction's nodes, as new parameters if a later level moves them."""
     if not any(later[: len(levels)] == levels and len(later) > len(levels) for later in directions):
         return list(nodes)
     zero = level.build.zero
@@ -186,12 +186,12 @@ def _held(
 
 
 def _moved(level: Level, seeds: Mapping[Levels, Sequence[int | None]], k: int) -> dict[int, int | None]:
-    """Return what the level k moves, and by what: x by its direction, a direction v by the direction of v."""
+    """Return the parameters that level k moves and their directions: x, and directions of earlier levels."""
     moved: dict[int, int | None] = dict(zip(level.parameters.flat, seeds[(k,)], strict=True))
     for levels, nodes in seeds.items():
         if len(levels) > 1 and levels[-1] == k:
             below = seeds[levels[:-1]]
-            moved |= {held: node for held, node in zip(below, nodes, strict=True) if held is not None}
+            moved |= {parameter: node for parameter, node in zip(below, nodes, strict=True) if parameter is not None}
     return moved
 
 

@@ -1,7 +1,7 @@
 """The values of expansion nodes: floats where all inputs are known, else readable SymPy expressions.
 
-A convention at a single point (the derivative of u**v at u = 0, of max(u, v) at a tie) has a branch of its own in the
-graph. In an expression it would hide the formula, so the formula is given and the point is told.
+A convention at a single point (the derivative of u**v at u = 0, of max(u, v) at a tie) is a branch in the graph. In an
+expression it would hide the formula, so values omit the branch, and a note names the point.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from symad.rules.undefined import Formal
 from symad.tracing.calling.user_place import user_place
 
 POINTS = 2
-CLOSE = 1e-9  # relative; two different values are closer with a probability of about that
+CLOSE = 1e-9  # relative; about the probability that two different values are closer
 
 
 def coincide(graph: Graph, left: int, right: int) -> bool:
-    """Return whether two nodes have the same value at random points, or none that could be compared.
+    """Whether two nodes have equal values at random points, or no comparable ones.
 
     Symbols get random numbers, and an undefined function is a smooth function of its arguments like any other.
 
@@ -55,16 +55,16 @@ def _equal_at(graph: Graph, left: int, right: int, seed: int) -> bool:
             elif issubclass(graph.heads[node], Formal):
                 at = evaluate(graph, graph.operands[node], known)
                 known[node] = _some_function(graph.heads[node].__name__, at)
-        one, other = evaluate(graph, [left, right], known)
+        first, second = evaluate(graph, [left, right], known)
     except (WorkbenchError, ArithmeticError, ValueError):
         return True
-    if math.isnan(one) or math.isnan(other):
+    if math.isnan(first) or math.isnan(second):
         return True
-    return bool(abs(one - other) <= CLOSE * (abs(one) + abs(other)))
+    return bool(abs(first - second) <= CLOSE * (abs(first) + abs(second)))
 
 
 def _some_function(name: str, arguments: list[float]) -> float:
-    """Return a value in (0.5, 2.5) that depends on a name, and smoothly on numbers."""
+    """Return a value in (0.5, 2.5) that depends on a name and smoothly on numbers."""
     phase = zlib.crc32(name.encode()) % 1000
     return 1.5 + math.sin(phase + sum((k + 1) * argument for k, argument in enumerate(arguments)))
 
@@ -73,7 +73,7 @@ LARGEST = 20_000  # nodes of the tree of a coefficient
 
 
 class NodeValues:
-    """The values of nodes of one graph; `exceptional` collects the conditions under which a formula does not hold."""
+    """The values of nodes of one graph. `exceptional` collects conditions under which a formula does not hold."""
 
     graph: Graph
 
@@ -89,7 +89,7 @@ class NodeValues:
         self.exceptional: dict[sp.Basic, None] = {}
 
     def of(self, nodes: Sequence[int | None]) -> list[Any]:
-        """Return the values of nodes; that of a structural zero is 0. LimitError for one too large to be written."""
+        """Return the values of nodes, 0 for a structural zero; LimitError for a value too large to write."""
         present = [node for node in nodes if node is not None]
         self._visit(present)
         for node in present:
@@ -103,7 +103,7 @@ class NodeValues:
         return [self._zero(present) if node is None else self._read[node] for node in nodes]
 
     def short(self, node: int | None, limit: int) -> Any:
-        """Return the value of one node if its tree has at most `limit` nodes, else None."""
+        """Return the value of a node whose tree has at most `limit` nodes, else None."""
         if node is None:
             return sp.S.Zero
         self._visit([node])
@@ -116,7 +116,7 @@ class NodeValues:
         return any(issubclass(head, Formal) and head.function.__name__ == name for head in set(self.graph.heads))
 
     def size(self, node: int) -> int:
-        """Return the number of nodes of a node's tree, LARGEST + 1 for all larger ones."""
+        """Return the size of a node's tree, at most LARGEST + 1."""
         self._visit([node])
         return self._size[node]
 
@@ -152,7 +152,7 @@ class NodeValues:
             )
 
     def _expression(self, node: int) -> sp.Basic:
-        """Return the expression of a node as SymPy evaluates it, with what is a number already as a number."""
+        """Return the expression of a node as SymPy evaluates it. Known numbers stay numbers."""
         graph = self.graph
         for part in reachable(graph, [node]):
             if part in self._built:
@@ -175,7 +175,7 @@ class NodeValues:
         return rebuild(self.graph.heads[node], operands, evaluate=True)
 
     def generic(self, node: int) -> int | None:
-        """Return the branch that holds but for single points, where a rule made a node that chooses by a convention."""
+        """Return the branch that holds except at single points, if a rule made the node for a convention."""
         operands = self.graph.operands[node]
         if self.graph.heads[node] is not sp.Piecewise or node < self._traced:
             return None
@@ -187,20 +187,20 @@ class NodeValues:
         return operands[0] if self._is_nearly_always(operands[1]) else None
 
     def resolved(self, node: int) -> int:
-        """Return the node that stands in its place but for single points."""
+        """Return the node that equals a node except at single points."""
         while (taken := self.generic(node)) is not None:
             node = taken
         return node
 
     def needed(self, nodes: Iterable[int]) -> set[int]:
-        """Return what nodes depend on but for single points."""
-        stack, found = [self.resolved(node) for node in nodes], set[int]()
+        """Return the nodes that nodes depend on except at single points."""
+        stack, needed = [self.resolved(node) for node in nodes], set[int]()
         while stack:
             node = stack.pop()
-            if node not in found:
-                found.add(node)
+            if node not in needed:
+                needed.add(node)
                 stack += map(self.resolved, self.graph.operands[node])
-        return found
+        return needed
 
     def _is_thin(self, condition: int) -> bool:
         return self._decided(condition, sp.Equality, sp.And, self._is_nearly_always)
@@ -210,9 +210,9 @@ class NodeValues:
 
     def _decided(self, condition: int, relation: Head, one_is_enough: Head, opposite: Callable[[int], bool]) -> bool:
         head, operands = self.graph.heads[condition], self.graph.operands[condition]
-        again = partial(self._decided, relation=relation, one_is_enough=one_is_enough, opposite=opposite)
+        decided = partial(self._decided, relation=relation, one_is_enough=one_is_enough, opposite=opposite)
         if head in (sp.And, sp.Or):
-            return (any if head is one_is_enough else all)(map(again, operands))
+            return (any if head is one_is_enough else all)(map(decided, operands))
         if head is sp.Not:
             return opposite(operands[0])
         if head is not relation or frozenset(operands) in self._asked_by_user:
@@ -221,7 +221,7 @@ class NodeValues:
 
 
 def as_sympy(expression: sp.Basic) -> sp.Basic:
-    """Return an expression in SymPy's own functions and forms, as users write them.
+    """Return an expression in SymPy's own functions and forms, as users write it.
 
     Heads that only save digits are written out; so are jn and yn, which SymPy 1.14 evaluates wrongly left of 0.
     Derivatives of undefined functions become Derivative and Subs.

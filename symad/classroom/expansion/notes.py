@@ -16,7 +16,7 @@ from symad.derivatives.level import Level
 from symad.display.document import Cell
 
 FEW = 4
-SHORT = 60  # nodes of what is written out
+SHORT = 60  # nodes of a formula that is written out
 _AT_A_KINK: dict[Head, str] = {
     sp.Abs: "there the derivative of |u| is taken as sign(0) = 0",
     sp.Max: "at a tie each of the two gets one half",
@@ -25,19 +25,18 @@ _AT_A_KINK: dict[Head, str] = {
 
 
 def asked_conditions(level: Level) -> dict[int, bool]:
-    """Return the conditions that Python's control flow has asked for while f was called, with their answers."""
+    """Return the conditions that Python's control flow evaluated during the call of f, and their answers."""
     graph, values = level.scope.graph, level.scope.values
     return {node: bool(values[node]) for node in list(values) if graph.is_boolean(node) and graph.operands[node]}
 
 
 def notes_of(
-    values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic], asked: Mapping[int, bool]
+    values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic], answers: Mapping[int, bool]
 ) -> tuple[Cell, ...]:
-    """Return what there is to say, each as a line of prose with mathematics in it."""
+    """Return the notes, each a line of prose with mathematics."""
     notes: list[Cell] = []
-    for node, answer in list(asked.items())[:FEW]:
-        shown = _short(values, node, symbols)
-        if shown is not None:
+    for node, answer in list(answers.items())[:FEW]:
+        if (shown := written(values, node, symbols)) is not None:
             verdict = "holds" if answer else "does not hold"
             notes.append(("Here ", shown, f" {verdict}: only the path that Python takes then is expanded."))
     if values.exceptional:
@@ -49,21 +48,21 @@ def notes_of(
 
 def _kinks(values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> list[Cell]:
     """Return the conventions that a numeric expansion used."""
-    graph, found = values.graph, list[Cell]()
+    graph, notes = values.graph, list[Cell]()
     for target, _ in nodes.stages[0].rows:
         operands = graph.operands[target]
         if graph.heads[target] not in _AT_A_KINK or any(map(values.is_symbolic, operands)):
             continue
         sizes = values.of(operands)
         if sizes[0] == (sizes[1] if len(sizes) > 1 else 0.0):
-            shown = _short(values, target, symbols)
+            shown = written(values, target, symbols)
             convention = f": {_AT_A_KINK[graph.heads[target]]}."
-            found.append(f"A kink{convention}" if shown is None else (shown, f" has a kink here{convention}"))
-    return found[:FEW]
+            notes.append(f"A kink{convention}" if shown is None else (shown, f" has a kink here{convention}"))
+    return notes[:FEW]
 
 
 def _not_finite(values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> list[Cell]:
-    """Return the first operation whose value, or whose derivative, is no finite number."""
+    """Return the first operation whose value or derivative is not finite."""
     coefficients = [node for row in nodes.coefficients.values() for node in row if node is not None]
     if all(map(_is_finite, values.of(coefficients))):
         return []
@@ -78,13 +77,12 @@ def _not_finite(values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Ba
     return [("A coefficient is not finite.",)]
 
 
-def _domain(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic], what: str) -> Cell:
-    shown = _short(values, node, symbols)
-    graph = values.graph
+def _domain(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic], verdict: str) -> Cell:
+    graph, shown = values.graph, written(values, node, symbols)
     operands = [part for part in graph.operands[node] if part not in graph.atoms and not values.is_symbolic(part)]
     numbers = ", ".join(f"{value:g}" for value in values.of(operands))
     name = (graph.heads[node].__name__,) if shown is None else (shown,)
-    return (*name, f" {what} (at {numbers})." if numbers else f" {what}.")
+    return (*name, f" {verdict} (at {numbers})." if numbers else f" {verdict}.")
 
 
 def _finite_node(values: NodeValues, node: int | None) -> bool:
@@ -98,20 +96,15 @@ def _is_finite(value: Any) -> bool:
     return math.isfinite(value)
 
 
-def _short(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic]) -> sp.Basic | None:
-    """Return a node in the symbols of the argument, None where it is long."""
-    return written(values, node, symbols, SHORT)
-
-
-def written(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic], limit: int) -> sp.Basic | None:
-    """Return a traced node as the user wrote it, in the symbols of the argument; None where it is longer than that."""
-    graph, made = values.graph, dict(symbols)
+def written(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic], limit: int = SHORT) -> sp.Basic | None:
+    """Return a traced node as the user wrote it, in the symbols of the argument; None if it is longer than `limit`."""
+    graph, rebuilt = values.graph, dict(symbols)
     if values.size(node) > limit:
         return None
     for part in reachable(graph, [node]):
-        operands = [made[operand] for operand in graph.operands[part] if operand in made]
-        if part not in made and not operands:
-            made[part] = graph.atoms[part]
-        elif part not in made:
-            made[part] = rebuild(graph.heads[part], operands, evaluate=True)
-    return made[node]
+        operands = [rebuilt[operand] for operand in graph.operands[part] if operand in rebuilt]
+        if part not in rebuilt and not operands:
+            rebuilt[part] = graph.atoms[part]
+        elif part not in rebuilt:
+            rebuilt[part] = rebuild(graph.heads[part], operands, evaluate=True)
+    return rebuilt[node]

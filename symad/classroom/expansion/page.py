@@ -27,26 +27,25 @@ LINES = 12  # of a level, before the rest is folded
 ALL_LINES = 500
 ROWS = 32  # of the table of coefficients
 OUTPUTS = 4
-LETTERS = 8  # of a function's name that stands in formulas
+LETTERS = 8  # of a function's name in formulas
 ENTRIES = 8  # of a vector that is written out
 DIGITS = 6  # of numbers in lines
-READ = 60  # operations of a formula that is still read as a whole
+READ = 60  # operations of a formula that is written as a whole
 NESTED_LEVELS = 3  # whose nested sum is written out
 NAMED = 4  # arguments of a function that are written side by side
-TERMS = 5  # of the chain rule that says what a coefficient is
+TERMS = 5  # of the chain rule that are written out
 
 
 def why_no_book(parts: Parts) -> str:
-    """Return why an expansion is not done as in a book; "" where it is."""
+    """Return why an expansion is not in the style of a book, "" if it is."""
     return _Page(parts).book.why_not
 
 
 def document_of(parts: Parts) -> Document:
-    """Return the page of an expansion."""
     page = _Page(parts)
     blocks = [*page.question()]
     if parts.detail != "result":
-        blocks += page.game()
+        blocks += page.explanation()
         blocks += [block for k in range(1, parts.levels + 1) for block in page.level(k)]
     blocks += page.result()
     if parts.is_straight and parts.levels > 1:
@@ -58,7 +57,7 @@ def document_of(parts: Parts) -> Document:
 
 
 class _Page:
-    """The parts of the page, with the names that things have on it."""
+    """The parts of the page, and the names used on it."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
@@ -66,17 +65,19 @@ class _Page:
         self.name = sp.Symbol("F" if parts.values.names_a_function(short) else short)
         symbols = parts.given.symbols
         taken = {str(atom) for atom in (*symbols, *parts.values.graph.atoms.values())}
-        entries = [part for found in parts.directions.values() for part in map(sp.sympify, found)]
+        entries = [sp.sympify(part) for direction in parts.directions.values() for part in direction]
         short_parts = all(part.is_Symbol or part.is_Number for part in entries)
         self.named = parts.given.formula and 1 < len(symbols) <= NAMED and short_parts
         self.point = symbols[0] if len(symbols) == 1 else _free(("x", "p", "point"), taken)
         self.point = Listed(*symbols) if self.named else self.point
         self.time = _free(("t", "s", "h", "time"), taken)
         self.directions = {
-            levels: sp.Tuple(*map(exact, found)) if self.named else _direction(levels, found)
-            for levels, found in parts.directions.items()
+            levels: sp.Tuple(*map(exact, entries_of)) if self.named else _direction(levels, entries_of)
+            for levels, entries_of in parts.directions.items()
         }
-        self.moving = [levels for levels, found in parts.directions.items() if any(part != 0 for part in found)]
+        self.moving = [
+            levels for levels, entries_of in parts.directions.items() if any(part != 0 for part in entries_of)
+        ]
         self.alone = len(parts.result.flat) == 1
         most = {"steps": LINES, "all": ALL_LINES}.get(parts.detail, 0)
         self.rows = new_rows(parts.stages)
@@ -87,17 +88,17 @@ class _Page:
         self.lines = parts.lines(most) if most and not self.by_hand else []
 
     def check(self, blocks: Sequence[Block]) -> None:
-        """Raise InvariantError for an equality on the page that does not hold."""
+        """Raise InvariantError for a false equality on the page."""
         parts = self.parts
-        given = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
-        symbols = dict(zip(parts.given.symbols, map(sp.sympify, given), strict=True))
+        values = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
+        symbols = dict(zip(parts.given.symbols, map(sp.sympify, values), strict=True))
         meanings: dict[Any, Any] = {symbol: value for symbol, value in symbols.items() if symbol != value}
         if meanings and parts.notes:
-            return  # a convention is taken at this point: f has no derivative there
+            return  # at this point f has no derivative, and the coefficients follow a convention
         if not self.named and len(symbols) > 1:
             meanings[self.point] = sp.Tuple(*symbols)
-        for levels, found in parts.directions.items():
-            entries = [sp.sympify(part) for part in found]
+        for levels, direction in parts.directions.items():
+            entries = [sp.sympify(part) for part in direction]
             if self.directions[levels].is_Symbol and entries != [self.directions[levels]]:
                 meanings[self.directions[levels]] = sp.Tuple(*entries)
         meanings[self.time] = Nested(*(part for k in range(1, parts.levels + 1) for part in (Epsilon.of_level(k), 1)))
@@ -113,27 +114,28 @@ class _Page:
             check_lines(lines, moves_of(parts, number))
 
     def question(self) -> Iterator[Block]:
-        """The function, the point, the directions."""
+        """Yield the function, the point and the directions."""
         yield Heading(f"{self.name}({self._argument(self.parts.levels)}), one level at a time", 1)
         if self.parts.given.name not in (str(self.name), "f"):
             yield Paragraph((self.name, f" is {self.parts.given.name}"))
         if self.formula is not None:
             yield Formula(self.formula, Along(self.name, sp.S.Zero, self.point))
-        given = self.parts.given
-        if not self.named and 1 < len(given.symbols) <= ENTRIES:
-            yield from _listed(self.point, list(given.symbols))
-        values = [part for leaf in containers.flatten(given.argument)[0] for part in np.ravel(leaf).tolist()]
-        if values != list(given.symbols) and self.named:
-            for symbol, value in zip(given.symbols, values, strict=True):
+        symbols = list(self.parts.given.symbols)
+        if not self.named and 1 < len(symbols) <= ENTRIES:
+            yield from _listed(self.point, symbols)
+        leaves, _ = containers.flatten(self.parts.given.argument)
+        values = [part for leaf in leaves for part in np.ravel(leaf).tolist()]
+        if values != symbols and self.named:
+            for symbol, value in zip(symbols, values, strict=True):
                 yield from _listed(symbol, [value])
-        elif values != list(given.symbols):
+        elif values != symbols:
             yield from _listed(self.point, values)
-        for levels, found in self.parts.directions.items():
+        for levels, direction in self.parts.directions.items():
             if levels in self.moving and self.directions[levels].is_Symbol:
-                yield from _listed(self.directions[levels], found)
+                yield from _listed(self.directions[levels], direction)
 
-    def game(self) -> Iterator[Block]:
-        """Why a level has two parts and no more; said once."""
+    def explanation(self) -> Iterator[Block]:
+        """Yield the explanation, given once, why a level has exactly two parts."""
         eps, (a, b, c, d) = Epsilon.of_level(1), sp.symbols("a b c d")
         square = sp.Pow(eps, 2, evaluate=False)
         if self.by_hand:
@@ -151,32 +153,26 @@ class _Page:
         yield Formula(Nested(a * c, 1, a * d + b * c, eps, b * d, square), product, "the last term is 0")
 
     def level(self, k: int) -> Iterator[Block]:
-        """One level: its lines, and what has become of f."""
+        """Yield one level: its lines and its result."""
         yield Heading(f"Level {k}: {self.point} → {self._argument(k, k)}")
         if k == 2:
             yield Paragraph(
                 ("What level 1 has made is a program like any other, and is differentiated again. ", monomial((1, 2)),
                  " is not 0: the mixed term carries the second derivative.")
             )  # fmt: skip
-        if self.by_hand and self.parts.detail in ("steps", "all"):
-            yield from self._book(k)
-        elif self.parts.detail in ("steps", "all"):
-            yield from self._lines(k)
+        if self.parts.detail in ("steps", "all"):
+            put = (f"{self._argument(k, k)} in the place of {self.point}",)
+            yield from self.book.levels[k - 1].blocks(self._moved(k), put) if self.by_hand else self._lines(k)
         if self.alone and k <= NESTED_LEVELS:
             so_far = {levels: row[0] for levels, row in self.parts.flat.items() if not levels or levels[-1] <= k}
-            found = so_far if _is_read(so_far.values()) else {levels: self._sum(levels) for levels in so_far}
-            coefficients = {levels: sp.sympify(part) for levels, part in found.items()}
+            parts = so_far if _is_read(so_far.values()) else {levels: self._sum(levels) for levels in so_far}
+            coefficients = {levels: sp.sympify(part) for levels, part in parts.items()}
             if self.by_hand:
                 coefficients = {levels: self.book.coefficients[levels] for levels in coefficients}
             yield Formula(epsilon.nested(coefficients, k), self._moved(k), "collected" if self.by_hand else "")
 
-    def _book(self, k: int) -> Iterator[Block]:
-        """A level as a book has it: substituted, multiplied out, struck."""
-        put = (f"{self._argument(k, k)} in the place of {self.point}",)
-        yield from self.book.levels[k - 1].blocks(self._moved(k), put)
-
     def result(self) -> Iterator[Block]:
-        """The table of coefficients, and the sum."""
+        """Yield the table of coefficients, and the sum."""
         yield Heading("Coefficients")
         straight, count = self.parts.is_straight, self.parts.levels
         chosen = [tuple(range(1, k + 1)) for k in range(count + 1)] if straight else epsilon.subsets(count)
@@ -189,11 +185,11 @@ class _Page:
             captions.append(f"the first {len(names)} of {len(self.parts.result.flat)} results")
         yield Table(("of", "is", *names), tuple(rows), "l" * (2 + len(names)), "; ".join(captions))
         if self.alone and not straight and _is_read(row[0] for row in self.parts.flat.values()):
-            found = {levels: sp.sympify(row[0]) for levels, row in self.parts.flat.items()}
-            yield Formula(epsilon.expanded(found, count), self._moved(count))
+            coefficients = {levels: sp.sympify(row[0]) for levels, row in self.parts.flat.items()}
+            yield Formula(epsilon.expanded(coefficients, count), self._moved(count))
 
     def taylor(self) -> Iterator[Block]:
-        """The same as a polynomial in t, the sum of all epsilons."""
+        """Yield the result as a polynomial in t, the sum of all epsilons."""
         count, t = self.parts.levels, self.time
         yield Heading("Taylor polynomial")
         total = Nested(*(part for k in range(1, count + 1) for part in (Epsilon.of_level(k), 1)))
@@ -204,13 +200,13 @@ class _Page:
         moved = Along(self.name, sp.S.Zero, self._along([((1,), t)]))
         named = [(self._sum(s) / math.factorial(k), t**k) for k, s in enumerate(orders)]
         yield Formula(Nested(*(part for term in named for part in term)), moved)
-        found = [sp.sympify(self.parts.flat[s][0]) for s in orders]
-        if self.alone and _is_read(found):
-            known = [(value / math.factorial(k), t**k) for k, value in enumerate(found) if value != 0]
+        values = [sp.sympify(self.parts.flat[s][0]) for s in orders]
+        if self.alone and _is_read(values):
+            known = [(value / math.factorial(k), t**k) for k, value in enumerate(values) if value != 0]
             yield Formula(Nested(*(part for term in known for part in term)), moved)
 
     def _lines(self, k: int) -> Iterator[Block]:
-        """The table of a level's lines; those of the level before come again and are only named."""
+        """Yield the table of a level's lines. Repeated lines of the level before are only mentioned."""
         everything = self.parts.detail == "all"
         lines = self.lines[k - 1]
         shown = lines if everything else [line for line in lines if not line.repeated]
@@ -229,7 +225,7 @@ class _Page:
             yield Paragraph(f"The lines of the levels before come again{other}.")
 
     def _argument(self, last: int, first: int = 1) -> str:
-        """Return x + v ε₁ + w ε₂ as a text; x + v₁ ε₁, y + v₂ ε₁ of several names."""
+        """Return x + v ε₁ + w ε₂ as text; for several names x + v₁ ε₁, y + v₂ ε₁."""
         moving = [levels for levels in self.moving if first <= levels[-1] <= last]
         if not self.named:
             return _moved_text(self.point, [(self.directions[levels], levels) for levels in moving])
@@ -239,7 +235,6 @@ class _Page:
         )
 
     def _moved(self, last: int) -> sp.Expr:
-        """Return f(x + v eps_1 + w eps_2) as a formula."""
         moving = [(levels, monomial(levels)) for levels in self.moving if levels[-1] <= last]
         return Along(self.name, sp.S.Zero, self._along(moving))
 
@@ -250,19 +245,17 @@ class _Page:
             return Nested(self.point, 1, *(part for term in terms for part in term))
         entries = []
         for place, symbol in enumerate(self.point.args):
-            found = [(self.directions[levels][place], factor) for levels, factor in moving]
-            entries.append(Nested(symbol, 1, *(part for term in found if term[0] != 0 for part in term)))
+            terms = [(self.directions[levels][place], factor) for levels, factor in moving]
+            entries.append(Nested(symbol, 1, *(part for term in terms if term[0] != 0 for part in term)))
         return Listed(*entries)
 
     def _meaning(self, levels: Levels) -> Cell:
-        """Return what a coefficient is: f''(x)[v, w], by the chain rule where directions are moved themselves."""
+        """Return the meaning of a coefficient: f''(x)[v, w], or the number of its chain rule terms."""
         count = sum(1 for _ in epsilon.partitions(levels, self.moving))
-        if count > TERMS:
-            return f"{count} terms of the chain rule"
-        return self._sum(levels)
+        return f"{count} terms of the chain rule" if count > TERMS else self._sum(levels)
 
     def _sum(self, levels: Levels) -> sp.Expr:
-        """Return the terms of the chain rule for a coefficient: one for each way to cut its levels into directions."""
+        """Return the chain rule terms of a coefficient: one for each partition of its levels into directions."""
         terms = []
         for blocks in epsilon.partitions(levels, self.moving):
             along = (self.directions[block] for block in blocks)
@@ -270,7 +263,7 @@ class _Page:
         return terms[0] if len(terms) == 2 else Nested(*terms)
 
     def _outputs(self, alone: str = "coefficient") -> list[str]:
-        """Return a heading for each result that is shown."""
+        """Return a heading for each displayed result."""
         tree = self.parts.result
         if self.alone:
             return [alone]
@@ -299,8 +292,7 @@ def _moved_text(name: sp.Expr, moving: Sequence[tuple[sp.Expr, Levels]]) -> str:
 
 
 def _text(direction: sp.Expr) -> str:
-    """Return a direction in prose."""
-    return re.sub(r"_\d+$", lambda found: found[0][1:].translate(LOWERED), text_of(direction))
+    return re.sub(r"_\d+$", lambda index: index[0][1:].translate(LOWERED), text_of(direction))
 
 
 def _line(step: ExpansionStep) -> tuple[Cell, ...]:
@@ -309,35 +301,37 @@ def _line(step: ExpansionStep) -> tuple[Cell, ...]:
 
 
 def _equation(name: sp.Symbol, written: sp.Expr, value: Any) -> Cell:
-    """Return name = what is written = its value, the last where it says more."""
-    found = (name, " = ", _rounded(written))
-    return found if value is None or sp.sympify(value) == written else (*found, " = ", _rounded(value))
+    """Return name = expression = value. The value is omitted if it adds nothing."""
+    sides = (name, " = ", _rounded(written))
+    return sides if value is None or sp.sympify(value) == written else (*sides, " = ", _rounded(value))
 
 
 def _rounded(value: Any) -> sp.Expr:
-    found = sp.sympify(value)
-    return found.xreplace({number: sp.Float(f"{float(number):.{DIGITS}g}") for number in found.atoms(sp.Float)})
+    expression = sp.sympify(value)
+    return expression.xreplace(
+        {number: sp.Float(f"{float(number):.{DIGITS}g}") for number in expression.atoms(sp.Float)}
+    )
 
 
 def _has_digits(value: Any) -> bool:
-    """Whether a value loses digits where it is rounded."""
+    """Whether rounding changes a value."""
     return value is not None and _rounded(value) != sp.sympify(value)
 
 
-def _direction(levels: Levels, found: Sequence[Any]) -> sp.Expr:
-    """Return how a direction is called: v where it is a symbol, 1, or d_1."""
-    (one, *more) = found
-    value = None if more else sp.sympify(one)
+def _direction(levels: Levels, entries: Sequence[Any]) -> sp.Expr:
+    """Return the name of a direction: v for a symbol, 1, or d_1."""
+    (first, *more) = entries
+    value = None if more else sp.sympify(first)
     if value is None or not (value.is_Symbol or value.is_Number):
         return sp.Symbol(f"d_{''.join(map(str, levels))}")
     return sp.S.One if value.is_Number and float(value) == 1 else value
 
 
-def _listed(left: sp.Expr, found: Sequence[Any]) -> Iterator[Block]:
-    """The line that says what a vector or a number is; nothing where it is itself."""
-    parts = [sp.sympify(part) for part in found[:ENTRIES]]
-    if len(found) > ENTRIES:
-        yield Paragraph((left, f" has {len(found)} numbers"))
+def _listed(left: sp.Expr, entries: Sequence[Any]) -> Iterator[Block]:
+    """Yield the definition of a vector or a number; nothing if it is itself."""
+    parts = [sp.sympify(part) for part in entries[:ENTRIES]]
+    if len(entries) > ENTRIES:
+        yield Paragraph((left, f" has {len(entries)} numbers"))
     elif len(parts) > 1:
         yield Formula(sp.ImmutableMatrix([parts]), left)
     elif parts[0] != left:
@@ -349,5 +343,5 @@ def _is_read(values: Any) -> bool:
 
 
 def _cell(value: Any) -> Cell:
-    found = sp.sympify(value)
-    return found if isinstance(found, sp.Basic) else str(found)
+    expression = sp.sympify(value)
+    return expression if isinstance(expression, sp.Basic) else str(expression)

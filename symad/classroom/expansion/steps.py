@@ -41,18 +41,18 @@ class NamedRule:
     partials: tuple[tuple[sp.Expr, sp.Expr], ...] = ()
 
     def cell(self) -> Cell:
-        """Return the rule as it stands in a table: power rule, 3u**2."""
+        """Return the rule for a table: "power rule", 3u**2."""
         if not self.partials:
             return self.name
         parts: list[Inline] = []
-        for called, found in self.partials:
+        for called, formula in self.partials:
             parts += [", " if parts else f"{self.name}: ", called]
-            parts += [" = ", found] if found != called else []
+            parts += [" = ", formula] if formula != called else []
         return tuple(parts)
 
 
 def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
-    """Return the rule by which a node is differentiated in its active operands, which have names.
+    """Return the rule that differentiates a node in its active operands, whose names are given.
 
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
@@ -71,11 +71,11 @@ def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int,
         return NamedRule("product rule" if all(operand in active for operand in operands) else "constant factor")
     if head in _CHOICES:
         return NamedRule(_CHOICES[head])
-    return _asked(graph, node, active, names)
+    return _table_rule(graph, node, active, names)
 
 
-def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
-    """Ask the table of rules for the partial derivatives of a head in the names of its operands."""
+def _table_rule(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
+    """Return the rule of a head with its partial derivatives in the names of its operands."""
     head, operands = derivative_form(Builder(graph), node)
     build = Builder(Graph())
     letters: dict[int, int] = {}
@@ -87,26 +87,25 @@ def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, 
     moving = [letters[operand] for operand in dict.fromkeys(operands) if operand in active]
     line = build.graph.node(head, *[letters[operand] for operand in operands])
     values = NodeValues(build.graph, len(build.graph), {})
-    found = edges(build, line, moving.__contains__)
-    if not found:
+    partials = edges(build, line, moving.__contains__)
+    if not partials:
         return NamedRule("constant between its jumps")
     name = "power rule" if head is sp.Pow else "chain rule"
     if head is sp.Pow and build.constant(letters[operands[1]]) is None:
         name = "exponential" if operands[0] not in active else "power rule and exponential"
     elif head is sp.Pow and operands[1] == Builder(graph).minus_one:
         name = "reciprocal rule"
-    written = (sp.S.One if coefficient is None else values.of([coefficient])[0] for coefficient, _, _ in found)
-    called = (_called(head, build.graph, line, source) for _, source, _ in found)
+    written = (sp.S.One if coefficient is None else values.of([coefficient])[0] for coefficient, _, _ in partials)
+    called = (_notation(head, build.graph, line, source) for _, source, _ in partials)
     return NamedRule(name, tuple(zip(called, written, strict=True)))
 
 
-def _called(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
-    """Return how a partial derivative is written: sin'(u), or d/du u**3."""
+def _notation(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
+    """Return the notation of a partial derivative: sin'(u), or d/du u**3."""
     letter, count = graph.atoms[source], len(graph.operands[line])
     if issubclass(head, Formal):
-        orders = tuple(
-            order + (operand == source) for order, operand in zip(head.orders, graph.operands[line], strict=True)
-        )
+        pairs = zip(head.orders, graph.operands[line], strict=True)
+        orders = tuple(order + (operand == source) for order, operand in pairs)
         return formal(head.function, orders)(*(graph.atoms[operand] for operand in graph.operands[line])).doit()
     if count == 1 and issubclass(head, sp.Function):
         return sp.Derivative(sp.Function(head.__name__)(letter), letter)
@@ -114,15 +113,15 @@ def _called(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
     return sp.Derivative(as_sympy(written), letter, evaluate=False)
 
 
-SHORT = 60  # nodes of a value that stands in a line
+SHORT = 60  # nodes of a value in a line
 _LETTERS = ("u", "z", "q", "s", "y", "t", "line")
 
 
 @dataclass(frozen=True)
 class ExpansionStep:
-    """One line of one level: `name = line`, the rule, the epsilon part, and the values of both (None: too long).
+    """One line of one level: `name = line`, its rule, its epsilon part, and both values (None: too long).
 
-    `repeated` says that an earlier level has the same line, with the same rule.
+    `repeated`: an earlier level has the same line with the same rule.
     """
 
     level: int
@@ -136,7 +135,7 @@ class ExpansionStep:
 
     @property
     def part_name(self) -> sp.Symbol:
-        """What the eps-part is called: du_3 for the line u_3."""
+        """The name of the eps-part: du_3 for the line u_3."""
         return sp.Symbol(f"d{self.name.name}")
 
     @property
@@ -146,49 +145,48 @@ class ExpansionStep:
 
 
 def steps_of(
-    values: NodeValues, stages: Sequence[Stage], given: Mapping[int, sp.Expr], most: int
+    values: NodeValues, stages: Sequence[Stage], symbols: Mapping[int, sp.Expr], most: int
 ) -> list[list[ExpansionStep]]:
-    """Return the lines of each stage, at most so many of each; `given` has the symbols of the parameters."""
+    """Return the lines of each stage, at most `most` of each. `symbols` are those of the parameters."""
     letter = _letter(values.graph)
     names: dict[int, sp.Symbol] = {}
-    found = []
+    steps = []
     for stage, new in zip(stages, new_rows(stages), strict=True):
         for target, _ in new:
             names[target] = sp.Symbol(f"{letter}_{len(names) + 1}")
-        lines, fresh = _StageLines(values, stage, names, given), {target for target, _ in new}
+        lines, fresh = _StageLines(values, stage, names, symbols), {target for target, _ in new}
         rows = [*new, *(row for row in stage.rows if row[0] not in fresh)]
-        found.append([lines.step(row, row[0] not in fresh) for row in rows[:most]])
-    return found
+        steps.append([lines.step(row, row[0] not in fresh) for row in rows[:most]])
+    return steps
 
 
 def new_rows(stages: Sequence[Stage]) -> list[list[Row]]:
-    """Return for each stage the rows that no stage before it has."""
+    """Return, for each stage, the rows that no earlier stage has."""
     seen: set[int] = set()
-    found = []
+    rows = []
     for stage in stages:
-        found.append([row for row in stage.rows if row[0] not in seen])
+        rows.append([row for row in stage.rows if row[0] not in seen])
         seen |= {target for target, _ in stage.rows}
-    return found
+    return rows
 
 
 def _letter(graph: Graph) -> str:
-    """Return a letter for lines that no symbol of the user has."""
+    """Return a letter for lines that no symbol of the user begins with."""
     taken = {atom.name.split("_")[0] for atom in graph.atoms.values() if isinstance(atom, sp.Symbol)}
     return next((letter for letter in _LETTERS if not {letter, f"d{letter}"} & taken), "row")
 
 
 class _StageLines:
-    """The lines of one stage, with the names that they and all before them have."""
+    """The lines of one stage, with the names of these and all earlier lines."""
 
     def __init__(
-        self, values: NodeValues, stage: Stage, names: Mapping[int, sp.Symbol], given: Mapping[int, sp.Expr]
+        self, values: NodeValues, stage: Stage, names: Mapping[int, sp.Symbol], symbols: Mapping[int, sp.Expr]
     ) -> None:
         self._values, self._graph, self._stage = values, values.graph, stage
         self._names = names
-        self._written: dict[int, sp.Expr] = {**given, **names}
+        self._written: dict[int, sp.Expr] = {**symbols, **names}
 
     def step(self, row: Row, repeated: bool) -> ExpansionStep:
-        """Return the line of one row."""
         target, edges = row
         operands = self._graph.operands[target]
         shown = operands[:1] if self._graph.heads[target] is Alias else operands
@@ -196,16 +194,12 @@ class _StageLines:
         line = rebuild(self._graph.heads[target], written)
         active = {source for _, source, _ in edges}
         terms = [self._term(*edge) for edge in edges]
+        value, part_value = (self._values.short(node, SHORT) for node in (target, self._stage.parts[target]))
+        rule = rule_of(self._graph, target, active, self._written)
         return ExpansionStep(
-            self._stage.level,
-            self._names[target],
-            as_sympy(line),
-            rule_of(self._graph, target, active, self._written),
-            as_sympy(sp.Add(*terms)),
-            self._values.short(target, SHORT),
-            self._values.short(self._stage.parts[target], SHORT),
+            self._stage.level, self._names[target], as_sympy(line), rule, as_sympy(sp.Add(*terms)), value, part_value,
             repeated,
-        )
+        )  # fmt: skip
 
     def _term(self, coefficient: int | None, source: int, guard: int | None) -> sp.Expr:
         term = self._part_of(source)
@@ -214,11 +208,10 @@ class _StageLines:
         return term if guard is None else sp.Piecewise((term, self._write(guard)), (0, True))
 
     def _part_of(self, source: int) -> sp.Expr:
-        """Return the eps-part of an operand: the direction of a parameter, du_1 of the line u_1."""
+        """Return the eps-part of an operand: a parameter's direction, or du_1 for the line u_1."""
         resolved = self._values.resolved(source)
         source = resolved if resolved in self._stage.parts else source  # a constant has no part of its own
-        part = self._stage.parts[source]
-        if part is None:
+        if (part := self._stage.parts[source]) is None:
             return sp.S.Zero
         if source in self._names:
             return sp.Symbol(f"d{self._names[source]}")
@@ -226,7 +219,7 @@ class _StageLines:
         return sp.Symbol(f"d{self._write(source)}") if direction is None else sp.sympify(direction)
 
     def _write(self, node: int) -> sp.Expr:
-        """Return a node in the names of lines; what has no name is written out, or called c_1, c_2 where it is long."""
+        """Return a node in the names of lines. A node without a name is written out, or named c_1 if it is long."""
         stack = [node]
         while stack:
             top = stack[-1]
@@ -235,8 +228,7 @@ class _StageLines:
                 continue
             taken = self._values.generic(top)
             operands = (taken,) if taken is not None else self._graph.operands[top]
-            missing = [operand for operand in operands if operand not in self._written]
-            if missing:
+            if missing := [operand for operand in operands if operand not in self._written]:
                 stack += missing
                 continue
             stack.pop()
@@ -271,26 +263,25 @@ class Parts:
 
     @property
     def levels(self) -> int:
-        """The number of levels."""
         return len(self.nodes.stages)
 
     @property
     def is_straight(self) -> bool:
-        """Whether all levels have the same direction, as the Taylor polynomial along it needs."""
+        """Whether all levels share one direction, as a Taylor polynomial needs."""
         first = self.directions[(1,)]
         return all(len(levels) == 1 and parts == first for levels, parts in self.directions.items())
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages without what is needed only in single points, where a convention holds."""
-        wanted = [node for row in self.nodes.coefficients.values() for node in row if node is not None]
-        needed, resolved = self.values.needed(wanted), self.values.resolved
+        """The stages without rows that matter only at single points, where a convention holds."""
+        coefficients = [node for row in self.nodes.coefficients.values() for node in row if node is not None]
+        needed, resolved = self.values.needed(coefficients), self.values.resolved
         return tuple(
             replace(stage, rows=tuple(row for row in stage.rows if row[0] in needed and resolved(row[0]) == row[0]))
             for stage in self.nodes.stages
         )
 
     def lines(self, most: int) -> list[list[ExpansionStep]]:
-        """Return the lines of each level, at most so many of each; first those that the level has made."""
+        """Return the lines of each level, at most `most` of each, new lines first."""
         symbols = dict(zip(self.parameters.flat, self.given.symbols, strict=True))
         return steps_of(self.values, self.stages, symbols, most)

@@ -24,7 +24,7 @@ _FAILURES = (UnknownValueError, WorkbenchError, ArithmeticError, ValueError, Typ
 
 
 def check_statements(book: Book, statements: Sequence[Statement]) -> int:
-    """Raise InvariantError for a line that is not what it says; return how many had values to compare.
+    """Raise InvariantError for a false line; return the number of lines with values to compare.
 
     A line is compared with the value of its node. A row is compared with slopes of the lines, by hyper-dual arithmetic.
     """
@@ -45,7 +45,7 @@ def _nodes(statement: Statement) -> list[int]:
 
 
 def _values(book: Book, nodes: Sequence[int]) -> dict[int, Any]:
-    """Return the values of nodes at random inputs: real numbers, without those of nodes that have none."""
+    """Return the real values of nodes at random inputs, without nodes that have none."""
     values: dict[int, Any] = {}
     for node, symbol in book.inputs.items():
         values[node] = mp.mpf(random.Random(str(symbol)).uniform(0.3, 1.9))
@@ -80,7 +80,7 @@ def _check(book: Book, statement: Statement, values: dict[int, Any], known: dict
 def _slopes(
     book: Book, row: Row, edge: tuple[Any, int, Any], values: dict[int, Any], known: dict[sp.Basic, Any]
 ) -> list[tuple[Any, Any]]:
-    """Return the coefficient of an edge beside the slope of the line that it belongs to; nothing without a formula."""
+    """Return the coefficient of an edge and the slope of its line; nothing without a formula."""
     coefficient, source, guard = edge
     result, moved = (row.node, source) if row.kind == "tangent" else (source, row.node)
     graph, symbol = book.graph, book.symbol(moved)

@@ -38,30 +38,28 @@ class Explanation(Explained, Shown):
 
     @property
     def title(self) -> str:
-        """What is explained."""
         return f"explain: {self.name}"
 
     def named(self, symbols: Sequence[sp.Basic], name: str = "") -> Explanation:
-        """Return the same with other names for the numbers of the arguments, one for each, and for the function."""
+        """Return the explanation with other names for the numbers of the arguments and for the function."""
         symbol_of = dict(zip(self.book.inputs, symbols, strict=True))
         book = Book(self.book.graph, symbol_of, self.book.history)
         return Explanation(name or self.name, book, self.outputs, at_numbers=self.at_numbers, detail=self.detail)
 
     def document(self) -> Document:
-        """Return what is shown."""
         return document_of(self, self.title, short=self.detail == "short")
 
 
 @public_api
 def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = "short") -> Explanation:
-    """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
+    """Return, stage by stage and line by line, the program of f, any composition of transforms, for these shapes.
 
     From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
     of coefficients times tangents), the transposed program (the same rows backwards), and, where a level around
     differentiates that, the differentiated transposed program. Each variable is marked by letter, level and colour:
     P primal, A parameter of a level (an alias: equal to its argument, never the same), R residual (what a linear map
     keeps of the computation before it), T tangent, C cotangent. Levels are numbered from the outermost. A variable that
-    is computed once may have several roles. Then: what is kept for the reverse sweeps and what is not, the operations
+    is computed once may have several roles. Then follow the values kept and not kept for reverse sweeps, the operations
     of each stage, and the tapes that other designs of nested reverse mode would need for the same program.
 
     f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.
@@ -95,15 +93,15 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
         return explain(formula.function, formula.argument, *args[1:], detail=detail).named(formula.symbols)
     check_call(f, args)
     with noting() as events:
-        found = _on_symbols(f, args)
-        graph, symbols, outputs = found or _at_numbers(f, args)
+        traced = _on_symbols(f, args)
+        graph, symbols, outputs = traced or _at_numbers(f, args)
     book = Book(graph, symbols, History(graph, events))
     name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
-    return Explanation(name, book, tuple(outputs), at_numbers=found is None, detail=detail)
+    return Explanation(name, book, tuple(outputs), at_numbers=traced is None, detail=detail)
 
 
 def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
-    """Trace f along all its paths; None where that fails, as it does for a solver."""
+    """Trace f along all its paths; None if that fails, as it does for a solver."""
     try:
         traced = trace(f, *args)
     except Exception as error:  # at numbers the same error is met again, or none
@@ -115,7 +113,7 @@ def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
 
 
 def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
-    """Run f on the numbers themselves."""
+    """Run f on the numbers."""
     names = argument_names(f, len(args))
     paths = paths_of(args, names)
     with open_scope(apart=True) as scope:
@@ -123,9 +121,6 @@ def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
         inputs = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
         scope.parameters = inputs.nodes
         outputs = lift_result(scope, call(f, lambda: wrap(scope, inputs)), name_of(f))
-        symbols = [
-            symbol
-            for array, path in zip(inputs.arrays, paths, strict=True)
-            for symbol in input_symbols(path, array.shape)
-        ]
+        named = zip(paths, inputs.arrays, strict=True)
+        symbols = [symbol for path, array in named for symbol in input_symbols(path, array.shape)]
         return scope.graph, dict(zip(inputs.flat, symbols, strict=True)), outputs.flat

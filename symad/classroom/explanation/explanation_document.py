@@ -23,13 +23,9 @@ FEW = 6  # of symbols in a narrow column
 STAGES_SHOWN = 24
 _STRONGEST: tuple[Style, ...] = ("parameter", "cotangent", "tangent", "residual", "primal")
 _WAYS = {
-    "fwd": "forward elimination",
-    "rev": "reverse elimination",
-    "cross-country": "cross-country elimination",
-    "edge": "edge pushing",
-    "dyadic": "sum of dyads",
-    "taylor": "Taylor coefficients",
-}
+    "fwd": "forward elimination", "rev": "reverse elimination", "cross-country": "cross-country elimination",
+    "edge": "edge pushing", "dyadic": "sum of dyads", "taylor": "Taylor coefficients",
+}  # fmt: skip
 _LEGEND: tuple[tuple[Style, str], ...] = (
     ("primal", "primal: a value"),
     ("parameter", "parameter of a level: equal to its argument, never the same"),
@@ -40,7 +36,7 @@ _LEGEND: tuple[tuple[Style, str], ...] = (
 
 
 def document_of(shown: Explained, title: str, *, short: bool = False) -> Document:
-    """Return an explanation as a document; what a first look does not need is folded in the short one."""
+    """Return an explanation as a document. The short one folds details."""
     blocks = (Heading(title, 1), *_blocks(shown, short))
     check_statements(shown.book, [*shown.lines, *(line for stage in shown.stages for line in stage.lines)])
     return blocks
@@ -72,7 +68,7 @@ def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
 
 
 def _contents(shown: Explained) -> Iterator[Block]:
-    """The list of what follows: each stage, what it adds to those before, and how many times the program that makes."""
+    """Yield the table of stages: the new operations of each, and the total relative to the program."""
     stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
     primal, so_far = shown.primal_operations, list(accumulate(stage.operations for stage in shown.stages))
     rows: list[tuple[Cell, ...]] = []
@@ -122,14 +118,14 @@ def _levels(shown: Explained) -> Table:
 
 
 def _arguments(shown: Explained, level: Opened) -> Cell:
-    """Return what the arguments of a level are called; a formula's are its symbols."""
+    """Return the names of a level's arguments; for a formula its symbols."""
     if not all(name.startswith("argument_") for name in level.names):
         return ", ".join(level.names)
     return _joined([shown.book.symbol(node) for node in shown.book.inputs], FEW)
 
 
 def _beside(stages: Sequence[tuple[int, Stage]]) -> Iterator[list[tuple[int, Stage]]]:
-    """Yield the stages one by one, but a linearized program together with its transpose."""
+    """Yield the stages one by one, a linearized program together with its transpose."""
     last: list[tuple[int, Stage]] = []
     for number, stage in stages:
         if stage.kind == "transposed" and len(last) == 1 and last[0][1].kind == "linearized":
@@ -180,7 +176,7 @@ def _is_filled(cell: Cell) -> bool:
 
 
 def _look(roles: Sequence[Role]) -> tuple[Style, int]:
-    """Return the style of a variable: that of its strongest role, and of its outermost level."""
+    """Return the style of a variable: its strongest role and that role's first level."""
     for style in _STRONGEST:
         for role in roles:
             if role.kind == style:
@@ -189,10 +185,10 @@ def _look(roles: Sequence[Role]) -> tuple[Style, int]:
 
 
 def _marks(roles: Sequence[Role]) -> Cell:
-    found: list[str | Marked] = []
+    marks: list[str | Marked] = []
     for role in roles or (Role(0, "primal"),):
-        found += [Marked(f"{LOOKS[role.kind].letter}{role.level}", role.kind, role.level), " "]
-    return tuple(found[:-1])
+        marks += [Marked(f"{LOOKS[role.kind].letter}{role.level}", role.kind, role.level), " "]
+    return tuple(marks[:-1])
 
 
 def _kept(shown: Explained) -> Iterator[Block]:
@@ -269,7 +265,7 @@ def _tape_rows(shown: Explained) -> Iterator[tuple[Cell, ...]]:
 
 
 def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]], int]:
-    """Return the first and last items with their numbers, and how many between them are left out."""
+    """Return the first and last items with their numbers, and the number of omitted ones."""
     if len(items) <= max(first + last, MOST_LINES):
         return list(enumerate(items)), 0
     start = len(items) - last
@@ -278,7 +274,7 @@ def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]
 
 
 def _joined(symbols: Sequence[sp.Basic], most: int = FIRST_LINES) -> tuple[str | sp.Basic, ...]:
-    """Return symbols with commas between them, the first ones where there are many."""
+    """Return symbols separated by commas, at most `most` of them."""
     parts = [part for symbol in symbols[:most] for part in (", ", symbol)][1:]
     return (*parts, f", … ({len(symbols)} in all)") if len(symbols) > most else tuple(parts)
 

@@ -35,7 +35,7 @@ class Variable(sp.Symbol):  # type: ignore[misc]
 
 
 class Adjoint(sp.Symbol):  # type: ignore[misc]
-    r"""The tangent or cotangent of a variable: `v3_dot` or `v3_bar` as text, a dot or a bar over v in formulas.
+    r"""The tangent or cotangent of a variable: `v3_dot` or `v3_bar` as text, a dot or bar over v in formulas.
 
     >>> sp.latex(Adjoint("v3_bar")), str(Adjoint("v3_dot"))
     ('\\bar{v}_{3}', 'v3_dot')
@@ -48,7 +48,7 @@ class Adjoint(sp.Symbol):  # type: ignore[misc]
 
 
 class Book:
-    """The names of the nodes of one graph: those of the inputs are the user's, the others are v1, v2, ... in order."""
+    """The names of the nodes of one graph: inputs have the user's names, the others are v1, v2, ... in order."""
 
     graph: Graph
     inputs: Mapping[int, sp.Symbol]
@@ -62,12 +62,12 @@ class Book:
         self.letter: str = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if not _meets(letter, taken))
 
     def number(self, nodes: Iterable[int]) -> None:
-        """Give names to nodes that are listed, in the order of computation."""
+        """Name the listed nodes in the order of computation."""
         listed = sorted(node for node in set(nodes) if self.is_line(node))
         self._numbers = {node: k for k, node in enumerate(listed, start=1)}
 
     def is_line(self, node: int) -> bool:
-        """Whether a node is computed: it is neither an input nor a number."""
+        """Whether a node is computed: it is neither input nor number."""
         return node not in self.inputs and node not in self.graph.atoms
 
     def knows(self, node: int) -> bool:
@@ -75,11 +75,11 @@ class Book:
         return node in self._numbers or not self.is_line(node)
 
     def name(self, node: int) -> str:
-        """Return the name of a node: a variable, an input, or a number as it is written."""
+        """Return the name of a node: a variable, an input, or a number."""
         return str(self.symbol(node)) if node not in self._numbers else f"{self.letter}{self._numbers[node]}"
 
     def symbol(self, node: int) -> sp.Basic:
-        """Return a node as it stands in formulas."""
+        """Return a node as it appears in formulas."""
         if node in self.inputs:
             return self.inputs[node]
         if node in self.graph.atoms:
@@ -87,7 +87,7 @@ class Book:
         return Variable(f"{self.letter}{self._numbers[node]}", real=None if self.graph.is_boolean(node) else True)
 
     def adjoint(self, node: int, kind: Kind) -> sp.Symbol:
-        """Return the tangent or cotangent of a node as it stands in the rows of a linear map."""
+        """Return the tangent or cotangent of a node as it appears in rows of a linear map."""
         return Adjoint(f"{self.name(node)}_{'dot' if kind == 'tangent' else 'bar'}", real=True)
 
 
@@ -100,17 +100,17 @@ class Statement:
 
     @property
     def symbol(self) -> sp.Basic:
-        """The variable as it stands in formulas."""
+        """The variable as it appears in formulas."""
         raise NotImplementedError
 
     @property
     def expression(self) -> sp.Basic:
-        """What is assigned to the variable, as it stands in formulas."""
+        """The right side as it appears in formulas."""
         raise NotImplementedError
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """What the variable is to each level; without roles it is primal."""
+        """The roles of the variable, one for each level. Without roles it is primal."""
         raise NotImplementedError
 
     @property
@@ -120,22 +120,22 @@ class Statement:
 
     @property
     def formula(self) -> str:
-        """What is assigned to the variable, as text."""
+        """The right side as text."""
         return text_of(self.expression)
 
     @property
     def marks(self) -> str:
-        """The roles in words: "primal", "residual 1, tangent 2"... where the number is the level."""
+        """The roles in words with their levels: "primal", "residual 1, tangent 2"..."""
         return ", ".join(map(str, self.roles)) or "primal"
 
     @property
     def becomes(self) -> tuple[sp.Basic, ...]:
-        """What this is in the program when the map is applied, and the condition under which it is not 0."""
+        """The value of a row in the program after the map is applied, and its condition."""
         return ()
 
     @property
     def source(self) -> tuple[str, str, str]:
-        """The file, the number and the text of the user's line that wrote it; empty where it is in no `.py` file."""
+        """The file, number and text of the user's line; empty if it is in no `.py` file."""
         return "", "", ""
 
 
@@ -178,8 +178,8 @@ class VariableLine(Statement):
 class Row(Statement):
     """One row of a linear map: the tangent or cotangent of a node as a sum of coefficients times those of others.
 
-    `seeds` were put in, `before` says that the node got them in an earlier row, and `value` is what the row became
-    in the program when the map was applied.
+    `seeds` are the inputs of the pass at this node, `before` says that an earlier row has them, and `value` is the term
+    that the row became in the program when the map was applied.
     """
 
     book: Book
@@ -203,7 +203,7 @@ class Row(Statement):
         return terms[0] if len(terms) == 1 else sp.Add(*terms, evaluate=False)
 
     def _term(self, coefficient: int | None, source: int, guard: int | None) -> sp.Basic:
-        """Return a term, which is 0 where its guard does not hold."""
+        """Return a term, which is 0 unless its guard holds."""
         carried = self.book.adjoint(source, self.kind)
         if coefficient is not None:
             carried = sp.Mul(self.book.symbol(coefficient), carried, evaluate=False)

@@ -1,8 +1,8 @@
 """Stages to any depth: the program, its linearization, its transpose, and those of derivatives again.
 
-Levels are taken from the inside out, in the order in which their functions returned. What an inner level made is part
-of the program of the level around it, so that level's rows are those of the differentiated transposed program. Every
-stage can be carried out line by line after those before it.
+Levels are processed from the inside out, in the order in which their functions returned. The derivative of an inner
+level is part of the program of the level around it, whose rows are those of the differentiated transposed program.
+Every stage can be executed line by line after the stages before it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Literal
 import sympy as sp
 
 from codegen.heads import Alias
+from codegen.ir.program import needed
 from codegen.records import dataclass
 from symad.classroom.explanation.explanation_lines import Book, MatrixEntry, Row, Statement, VariableLine
 from symad.classroom.explanation.tapes import Tapes, followed
@@ -26,14 +27,11 @@ from symad.graph.graph import SharedCopy
 
 StageKind = Literal["program", "linearized", "pushed forward", "transposed", "eliminated"]
 _ELIMINATIONS = {
-    "fwd": "Jacobian, eliminated from the inputs on",
-    "rev": "Jacobian, eliminated from the outputs on",
-    "cross-country": "Jacobian, eliminated cross-country",
-    "edge": "Hessian by edge pushing",
-    "dyadic": "Hessian as a sum of dyads",
-    "taylor": "Taylor coefficients",
+    "fwd": "Jacobian, eliminated from the inputs on", "rev": "Jacobian, eliminated from the outputs on",
+    "cross-country": "Jacobian, eliminated cross-country", "edge": "Hessian by edge pushing",
+    "dyadic": "Hessian as a sum of dyads", "taylor": "Taylor coefficients",
     "second forward": "second derivatives by one forward sweep",
-}
+}  # fmt: skip
 _SENTENCES: dict[StageKind, str] = {
     "program": "The program that the level differentiates.",
     "linearized": "One row for each operation on the way from the parameters: its tangent (a dot) is a sum of "
@@ -57,9 +55,9 @@ _MADE = {"pullback": "the transposed program", "pushforward": "the tangent progr
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage: its lines, the nodes of its results, and how many operations were new in it.
+    """One stage: its lines, the nodes of its results, and the number of new operations.
 
-    `level` is None for what the user's function computes outside of all levels.
+    `level` is None for the computations outside of all levels.
     """
 
     kind: StageKind
@@ -74,17 +72,17 @@ class Stage:
 
     @property
     def sentence(self) -> str:
-        """What the stage is, in one or two sentences."""
+        """The stage in one or two sentences."""
         if self.level is None:
             return "What is computed outside of all levels."
         if self.way in _SECOND:
             return _SECOND[self.way]
-        again = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
-        return ("This is the differentiated transposed program. " if again else "") + _SENTENCES[self.kind]
+        nested = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
+        return ("This is the differentiated transposed program. " if nested else "") + _SENTENCES[self.kind]
 
     @property
     def symbols(self) -> tuple[sp.Basic, ...]:
-        """The results as they stand in formulas: variables, tangents or cotangents."""
+        """The results as they appear in formulas: variables, tangents or cotangents."""
         if self.carries is None:
             return tuple(self.book.symbol(node) for node in self.ends)
         return tuple(self.book.adjoint(node, self.carries) for node in self.ends)
@@ -96,55 +94,56 @@ class Stage:
 
 
 class Stages:
-    """The stages of a program in order. Each lists only the lines that are new in it."""
+    """The stages of a program in order. Each lists only its new lines."""
 
     book: Book
     sharing: SharedCopy
 
     def __init__(self, book: Book, sharing: SharedCopy, history: History, outputs: Sequence[int]) -> None:
         self.book, self.sharing = book, sharing
-        self.levels: list[Opened] = _shown(history, sharing, outputs)
+        self.levels: list[Opened] = _contributing(history, sharing, outputs)
         self.listed: set[int] = set(book.inputs)
         self._counted: set[int] = set()
-        self.made: list[Stage] = [stage for level in self.levels for stage in self._of_level(level)]
+        self.stages: list[Stage] = [stage for level in self.levels for stage in self._of_level(level)]
         rest = self._stage("program", "around the levels", None, outputs, [], outputs)
         if not self.levels or any(not line.roles for line in rest.lines):
-            self.made.append(rest)
+            self.stages.append(rest)
 
     def _of_level(self, level: Opened) -> Iterator[Stage]:
-        what = self._what(level)
-        yield self._stage("program", what, level, [*level.parameters, *level.results], [], level.results)
+        name = self._program_name(level)
+        yield self._stage("program", name, level, [*level.parameters, *level.results], [], level.results)
         for linear in level.linears:
-            ways = [way for way in level.ways if way.linear is not None and _same(way.linear, linear)]
-            if [way.name for way in ways] != ["pushforward"]:  # else the pass shows the rows
-                yield self._linearized(level, linear, what)
+            ways = [way for way in level.ways if way.linear is not None and _is_same_map(way.linear, linear)]
+            if [way.name for way in ways] != ["pushforward"]:  # else the stage of the pass shows the rows
+                yield self._linearized(level, linear, name)
             for way in ways:
-                yield self._way(level, way, what)
+                yield self._way(level, way, name)
         for way in level.ways:
             if way.linear is None:
-                yield self._way(level, way, what)
+                yield self._way(level, way, name)
 
-    def _linearized(self, level: Opened, linear: Linear, what: str) -> Stage:
+    def _linearized(self, level: Opened, linear: Linear, name: str) -> Stage:
         rows = [Row(self.book, level.depth, "tangent", target, edges) for target, edges in linear.rows]
         ends = [node for node in linear.outputs if node in {*linear.inputs, *(target for target, _ in linear.rows)}]
-        needed, kept = [*linear.outputs, *kept_by(linear)], kept_by(linear)
-        return self._stage("linearized", f"{what}, linearized", level, needed, rows, ends, "tangent", kept)
+        kept = kept_by(linear)
+        nodes = [*linear.outputs, *kept]
+        return self._stage("linearized", f"{name}, linearized", level, nodes, rows, ends, "tangent", kept)
 
-    def _way(self, level: Opened, way: Way, what: str) -> Stage:
+    def _way(self, level: Opened, way: Way, name: str) -> Stage:
         if way.name == "pullback":
-            return self._pass(level, way, "transposed", f"{what}, linearized and transposed")
+            return self._pass(level, way, "transposed", f"{name}, linearized and transposed")
         if way.name == "pushforward":
-            return self._pass(level, way, "pushed forward", f"{what}, linearized and pushed forward")
+            return self._pass(level, way, "pushed forward", f"{name}, linearized and pushed forward")
         letter = "H" if way.name in ("edge", "dyadic") else "J"
         entries = [
             MatrixEntry(self.book, level.depth, way.kind, letter, *entry) for entry in sorted(way.entries.items())
         ]
-        title = f"{what}: {_ELIMINATIONS.get(way.name, way.name)}"
-        made = self._stage("eliminated", title, level, way.results, entries, way.results)
-        return replace(made, way=way.name)
+        title = f"{name}: {_ELIMINATIONS.get(way.name, way.name)}"
+        stage = self._stage("eliminated", title, level, way.results, entries, way.results)
+        return replace(stage, way=way.name)
 
     def _pass(self, level: Opened, way: Way, kind: StageKind, title: str) -> Stage:
-        """Return the stage of a pass over the rows of a map: what is put in, then the rows that it reaches."""
+        """Return the stage of a pass over the rows of a map: its seeds, then the rows that they reach."""
         linear = way.linear
         assert linear is not None
         targets = {target for target, _ in linear.rows}
@@ -165,49 +164,44 @@ class Stages:
                 rows.append(Row(self.book, level.depth, way.kind, target, live, (), target in carried, value))
                 carried.add(target)
         kept = kept_by(linear)
-        needed = [*way.outputs, *(kept if kind == "pushed forward" else ()), *(seed for _, seed in way.seeds)]
-        made = [*kept, *(node for term in way.values.values() for node in term if node is not None)]
+        nodes = [*way.outputs, *(kept if kind == "pushed forward" else ()), *(seed for _, seed in way.seeds)]
+        computed = [*kept, *(node for term in way.values.values() for node in term if node is not None)]
         ends = [node for node in linear.outputs if node in carried]
-        return self._stage(kind, title, level, needed, rows, ends, way.kind, made)
+        return self._stage(kind, title, level, nodes, rows, ends, way.kind, computed)
 
     def _stage(
-        self, kind: StageKind, title: str, level: Opened | None, needed: Sequence[int], rows: Sequence[Statement],
-        ends: Sequence[int], carries: Kind | None = None, made: Sequence[int] | None = None,
+        self, kind: StageKind, title: str, level: Opened | None, nodes: Sequence[int], rows: Sequence[Statement],
+        ends: Sequence[int], carries: Kind | None = None, computed: Sequence[int] | None = None,
     ) -> Stage:  # fmt: skip
-        """Make a stage of the lines that nodes need, and rows; `made` is what it computes, where that is more."""
-        lines = [VariableLine(self.book, node) for node in self._new(needed)]
-        operations = self.sharing.operations(needed if made is None else made, self._counted)
+        """Return a stage of the lines that `nodes` need, and of rows; `computed`: the nodes whose operations count."""
+        lines = [VariableLine(self.book, node) for node in self._unlisted(nodes)]
+        operations = self.sharing.operations(nodes if computed is None else computed, self._counted)
         return Stage(kind, title, level, (*lines, *rows), operations, self.book, tuple(ends), carries)
 
-    def _new(self, nodes: Iterable[int]) -> list[int]:
-        """List what nodes need and was not listed before, in the order of computation."""
-        operands, found, stack = self.book.graph.operands, list[int](), list(nodes)
-        while stack:
-            node = stack.pop()
-            if node not in self.listed:
-                self.listed.add(node)
-                found.append(node)
-                stack += operands[node]
-        return sorted(node for node in found if self.book.is_line(node))
+    def _unlisted(self, nodes: Iterable[int]) -> list[int]:
+        """Return the operations that nodes need and that were not listed before, in order of computation."""
+        new = needed(self.book.graph, list(nodes), self.listed)
+        self.listed.update(new)
+        return [node for node in new if self.book.is_line(node)]
 
-    def _what(self, level: Opened) -> str:
-        """Return what a level differentiates, in words."""
+    def _program_name(self, level: Opened) -> str:
+        """Return the name of the program that a level differentiates."""
         inner = [other for other in self.levels if other.around is level]
         if not inner:
             return level.function or "the function"
-        made = _MADE.get(inner[-1].ways[-1].name, "the derivative") if inner[-1].ways else "the program"
-        return f"{made} of level {inner[-1].depth}"
+        program = _MADE.get(inner[-1].ways[-1].name, "the derivative") if inner[-1].ways else "the program"
+        return f"{program} of level {inner[-1].depth}"
 
 
-def _same(one: Linear, other: Linear) -> bool:
+def _is_same_map(linear: Linear, other: Linear) -> bool:
     """Whether a map is another one or its transpose."""
-    return other.outputs == (one.inputs if one.transposed else one.outputs)
+    return other.outputs == (linear.inputs if linear.transposed else linear.outputs)
 
 
-def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> list[Opened]:
-    """Return the levels that the result is made of, in the order in which their functions returned.
+def _contributing(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> list[Opened]:
+    """Return the levels that contribute to the result, in the order in which their functions returned.
 
-    A solver's steps, and the ways of `mode="auto"` that were not taken, leave nothing in the program around them.
+    A solver's steps and the ways that `mode="auto"` rejected contribute nothing.
     """
     shown: set[Opened] = set()
     around: list[Opened | None] = [None]
@@ -215,56 +209,61 @@ def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> lis
         needed: set[int] = set()
         for level in around:
             sharing.operations(outputs if level is None else level.products(), needed)
-        found = [level for level in history.finished if level.around in around]
-        for level in found:
+        inner = [level for level in history.finished if level.around in around]
+        for level in inner:
             results = [way.results for way in level.ways] or [level.results]
-            if any(_used(nodes, sharing, needed) for nodes in results):
-                history.keep(level, _taken(level.ways, sharing, needed))
+            if any(_share_used(nodes, sharing, needed) for nodes in results):
+                history.keep(level, _taken_ways(level.ways, sharing, needed))
                 shown.add(level)
-        around = [level for level in found if level in shown]
+        around = [level for level in inner if level in shown]
     return [level for level in history.finished if level in shown]
 
 
-def _used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> float:
-    """Return the share of results that is needed; where all are numbers they count as used."""
+def _share_used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> float:
+    """Return the share of results that is needed, 1 if all are numbers."""
     places = [sharing.there[node] for node in results]
     computed = [place for place in places if sharing.plain.operands[place]]
-    return sum(any(place in some for some in needed) for place in computed) / len(computed) if computed else 1.0
+    return (
+        sum(any(place in places_needed for places_needed in needed) for place in computed) / len(computed)
+        if computed
+        else 1.0
+    )
 
 
-def _taken(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
-    """Return the ways that were taken: of those that were tried for one result, the one that is needed most.
+def _taken_ways(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
+    """Return the ways that were taken: of several ways to one result, the one that is needed most.
 
-    What a later way differentiates is needed as well, so they are looked at from the last one back.
+    Ways are visited from the last one back, because a later way needs the nodes that it differentiates.
     """
     tried: dict[tuple[int, ...], dict[str, list[Way]]] = {}
     for way in reversed(ways):
         tried.setdefault(way.outputs, {}).setdefault(way.name, []).append(way)
     taken, inside = list[Way](), set[int]()
     for outputs, by_name in tried.items():
-        shares = {name: _mean_use(some, sharing, needed, inside) for name, some in by_name.items()}
+        shares = {
+            name: sum(_share_used(way.results, sharing, needed, inside) for way in alike) / len(alike)
+            for name, alike in by_name.items()
+        }
         best = max((name for name in reversed(shares) if name != "pullback"), key=shares.__getitem__, default="")
-        chosen = [way for name, some in by_name.items() if name in ("pullback", best) and shares[name] for way in some]
+        chosen = [
+            way for name, alike in by_name.items() if name in ("pullback", best) and shares[name] for way in alike
+        ]
         if chosen:
             taken += chosen
             sharing.operations(outputs, inside)
     if {"taylor", "pushforward"} <= {way.name for way in taken}:  # two ways to one derivative of higher order
         nested = next(way for way in taken if way.name == "pushforward")
-        left_out = "taylor" if _used(nested.results, sharing, needed) == 1.0 else "pushforward"
+        left_out = "taylor" if _share_used(nested.results, sharing, needed) == 1.0 else "pushforward"
         taken = [way for way in taken if way.name != left_out]
     return [way for way in ways if way in taken]
-
-
-def _mean_use(ways: Sequence[Way], sharing: SharedCopy, *needed: set[int]) -> float:
-    return sum(_used(way.results, sharing, *needed) for way in ways) / len(ways)
 
 
 class Explained:
     """The stages of a program, from the innermost level out, and the program that computes the result.
 
     `lines` has every variable of that program in the order of computation, `results` the names of its results, and
-    `stages` what each level did: program, linearized, transposed, and so on. What is printed is folded where it is
-    long; these are not.
+    `stages` the stages of each level: program, linearized, transposed, and so on. Printing folds long lists; these are
+    complete.
     """
 
     name: str
@@ -276,15 +275,15 @@ class Explained:
     def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str) -> None:
         self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
         self.sharing: SharedCopy = SharedCopy(book.graph, book.inputs)
-        needed = self._needed()
-        if not any(book.graph.heads[node] is Alias for node in needed):
+        nodes = [node for node in needed(book.graph, outputs, book.inputs) if book.is_line(node)]
+        if not any(book.graph.heads[node] is Alias for node in nodes):
             book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
-        made = Stages(book, self.sharing, book.history, outputs)
-        self.levels: tuple[Opened, ...] = tuple(made.levels)
-        self.stages: tuple[Stage, ...] = tuple(made.made)
-        self._listed = {*made.listed, *needed}
+        stages = Stages(book, self.sharing, book.history, outputs)
+        self.levels: tuple[Opened, ...] = tuple(stages.levels)
+        self.stages: tuple[Stage, ...] = tuple(stages.stages)
+        self._listed = {*stages.listed, *nodes}
         book.number(self._listed)
-        self.lines: tuple[VariableLine, ...] = tuple(VariableLine(book, node) for node in needed)
+        self.lines: tuple[VariableLine, ...] = tuple(VariableLine(book, node) for node in nodes)
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -292,18 +291,18 @@ class Explained:
         return tuple(self.book.name(node) for node in self.outputs)
 
     def count(self) -> Counter[str]:
-        """Return how many variables of the result's program have each kind of role."""
+        """Return the number of variables with each kind of role."""
         kinds = Counter(role.kind for line in self.lines for role in line.roles)
         return kinds + Counter(primal=sum(not line.roles for line in self.lines))
 
     @cached_property
     def operations(self) -> int:
-        """How many operations the result needs, each once: those of equal value on different levels are one."""
+        """Number of operations that the result needs. Equal ones on different levels count once."""
         return self.sharing.operations(self.outputs, set())
 
     @cached_property
     def primal_operations(self) -> int:
-        """How many operations the user's own code has, before anything is differentiated."""
+        """Number of operations of the user's own code, before any differentiation."""
         graph, history = self.book.graph, self.book.history
         written = [node for node in self._listed if history.is_written(node) and graph.heads[node] is not Alias]
         places = {self.sharing.there[node] for node in written}
@@ -315,7 +314,7 @@ class Explained:
         return Tapes(self.book, self.levels)
 
     def kept(self, level: Opened) -> list[VariableLine]:
-        """Return the values that a level keeps of its program: the variables that its rows multiply by."""
+        """Return the residuals of a level: the variables that its rows multiply by."""
         nodes = dict.fromkeys(node for linear in level.linears for node in kept_by(linear))
         return [
             VariableLine(self.book, node)
@@ -324,19 +323,10 @@ class Explained:
         ]
 
     def body(self, level: Opened) -> set[int]:
-        """Return the operations that a level follows: those that depend on its parameters."""
+        """Return the operations of a level: those that depend on its parameters."""
         return followed(self.book.graph, level)
 
     def not_kept(self, level: Opened) -> list[VariableLine]:
-        """Return the variables of a level's program that no row multiplies by."""
+        """Return the variables of a level that no row multiplies by."""
         kept = {line.node for line in self.kept(level)}
         return [VariableLine(self.book, node) for node in sorted(self.body(level) - kept)]
-
-    def _needed(self) -> list[int]:
-        seen, stack = set[int](), list(self.outputs)
-        while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                stack += self.book.graph.operands[node] if node not in self.book.inputs else ()
-        return sorted(node for node in seen if self.book.is_line(node))

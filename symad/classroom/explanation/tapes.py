@@ -1,8 +1,8 @@
 """The tapes that four designs of nested reverse mode would record, and where they fail.
 
-symad has no tape: it is the fourth design, whose levels are separated before anything is computed. The other three are
-worked out from the rows of the same program's linear maps, because a tape has one entry for each operation that a
-level follows, which is one row.
+symad has no tape: it is the fourth design, which separates the levels before it computes anything. The other three are
+derived from the rows of the program's linear maps: a tape has one entry for each operation that a level follows, which
+is one row.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from symad.graph.graph import Graph
 
 @dataclass(frozen=True)
 class Tape:
-    """One tape: whose it is, the operations that it holds, how many it refers to, after which phase it is freed.
+    """One tape: its owner, its operations, the number of references, and the phase that frees it.
 
-    Phase 0 is the run of the program, phase k the k-th sweep; `grows` has the entries there are after each phase.
+    Phase 0 is the run of the program, phase k the k-th sweep; `grows` has the number of entries after each phase.
     """
 
     owner: str
@@ -32,11 +32,11 @@ class Tape:
 
     @property
     def entries(self) -> int:
-        """How many entries it has of its own."""
+        """Number of its own entries."""
         return len(self.holds)
 
     def at(self, phase: int) -> str:
-        """Return what there is of it in a phase, in words."""
+        """Return the state of the tape in a phase, in words."""
         if phase > self.freed:
             return ""
         entries = counted(self.grows[phase] if self.grows else self.entries, "entry")
@@ -53,13 +53,13 @@ class Design:
 
     @property
     def entries(self) -> int:
-        """All entries together."""
+        """Number of entries of all tapes."""
         return sum(tape.entries for tape in self.tapes)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A way in which tapes go wrong, and where it would strike in this program."""
+    """A failure of tapes, and the place where it would occur in this program."""
 
     name: str
     where: str
@@ -68,7 +68,7 @@ class Failure:
 class Tapes:
     """The tapes that the reverse levels of one program would have, outermost level first.
 
-    `recorded[k]` are the operations that level k follows: what its tape would hold if it had one of its own.
+    `recorded[k]` are the operations that level k follows: the content of a tape of its own.
     """
 
     book: Book
@@ -85,33 +85,27 @@ class Tapes:
 
     @property
     def designs(self) -> tuple[Design, ...]:
-        """The four designs; those with tapes have none where no level is reverse."""
+        """The four designs. Without reverse levels there are no tapes."""
         count = len(self.reverse)
-        after = [count - k for k in range(count)]  # the phase of the sweep of each level, outermost first
-        own = [
-            recorded.difference(*self.recorded[k + 1 :]) if k + 1 < count else recorded
-            for k, recorded in enumerate(self.recorded)
-        ]
-        names = [f"level {level.depth}" for level in self.reverse]
-        pairs = list(enumerate(names))
-        independent = [Tape(name, tuple(sorted(self.recorded[k])), 0, after[k]) for k, name in pairs]
-        hierarchical = [
-            Tape(name, tuple(sorted(own[k])), len(self.recorded[k]) - len(own[k]), count) for k, name in pairs
-        ]
+        independent, hierarchical = [], []
+        for k, (level, recorded) in enumerate(zip(self.reverse, self.recorded, strict=True)):
+            name, own = f"level {level.depth}", recorded.difference(*self.recorded[k + 1 :])
+            independent.append(Tape(name, tuple(sorted(recorded)), 0, count - k))  # its sweep is phase count - k
+            hierarchical.append(Tape(name, tuple(sorted(own)), len(recorded) - len(own), count))
         grows = [len(set().union(*self.recorded[k:])) for k in reversed(range(count))]
         everything = tuple(sorted(set().union(*self.recorded)))
-        one = [Tape("all levels", everything, 0, count, (*grows, grows[-1]))] if grows else []
+        reentrant = [Tape("all levels", everything, 0, count, (*grows, grows[-1]))] if grows else []
         return (
             Design("independent", "each level records all that it follows, for itself", tuple(reversed(independent))),
             Design("hierarchical", "a level records what no inner tape has, and refers to the rest",
                    tuple(reversed(hierarchical))),
-            Design("reentrant", "one tape for all levels; a sweep records itself on it", tuple(one)),
+            Design("reentrant", "one tape for all levels; a sweep records itself on it", tuple(reentrant)),
             Design("staged", "no tape: each level's program is written before any runs; this is symad", ()),
         )  # fmt: skip
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The four failures, each with the place where it would strike here."""
+        """The four failures, each with the place where it would occur here."""
         if not self.reverse:
             why = "no level is reverse, so there is no tape: tangents travel with the values and are never replayed"
             names = ("tape corruption", "missing gradients", "duplicated gradients", "memory explosion")
@@ -125,18 +119,18 @@ class Tapes:
 
     @property
     def shared(self) -> list[int]:
-        """The operations that both the innermost reverse level and the one around it follow."""
+        """The operations followed by both the innermost reverse level and the one around it."""
         return sorted(self.recorded[-1] & self.recorded[-2]) if len(self.reverse) > 1 else []
 
     @property
     def made_inside(self) -> list[int]:
-        """The operations that a level follows because an inner level's derivative wrote them, outermost level."""
+        """The operations of the outermost level that an inner level's derivative wrote."""
         if len(self.chain) < 2 or not self.chain[0].linears:
             return []
         graph, history = self.book.graph, self.book.history
         inner = {level.depth for level in self.chain[1:]}
-        found = followed(graph, self.chain[0]).difference(*(followed(graph, level) for level in self.chain[1:]))
-        derived = [node for node in found if not history.is_written(node)]
+        own = followed(graph, self.chain[0]).difference(*(followed(graph, level) for level in self.chain[1:]))
+        derived = [node for node in own if not history.is_written(node)]
         return sorted(node for node in derived if any(role.level in inner for role in history.roles(node)))
 
     def _corruption(self) -> str:
@@ -156,10 +150,10 @@ class Tapes:
                 f"the tape of level {first} ({counted(len(self.recorded[-1]), 'entry')}) has to live until its "
                 "pullback was called for the last time"
             )
-        made = self.made_inside
+        inside = self.made_inside
         return (
-            f"level {self.chain[0].depth} follows {counted(len(made), 'operation')} that the derivative of an inner "
-            f"level wrote{self._example(made)}; where that derivative is not recorded, or its tape is freed first, "
+            f"level {self.chain[0].depth} follows {counted(len(inside), 'operation')} that the derivative of an inner "
+            f"level wrote{self._example(inside)}; where that derivative is not recorded, or its tape is freed first, "
             "they are missing without a word"
         )
 
@@ -188,7 +182,7 @@ class Tapes:
 
 
 def _longest_chain(levels: Sequence[Opened]) -> list[Opened]:
-    """Return the deepest level with those around it, outermost first."""
+    """Return the deepest level and the levels around it, outermost first."""
     chain: list[Opened] = []
     level = max(levels, key=lambda level: level.depth, default=None)
     while level is not None:
@@ -198,6 +192,6 @@ def _longest_chain(levels: Sequence[Opened]) -> list[Opened]:
 
 
 def followed(graph: Graph, level: Opened) -> set[int]:
-    """Return the operations that a level follows from its parameters on; an alias is none, but for that of a rule."""
+    """Return the operations between a level's parameters and results. Aliases count only if they have a rule."""
     targets = {target for linear in level.linears for target, _ in linear.rows}
     return {node for node in targets if graph.heads[node] is not Alias or node in graph.rules}

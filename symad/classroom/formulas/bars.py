@@ -11,11 +11,11 @@ from symad.classroom.formulas.tokens import Token, asked_back, refuse
 _MOST = 40  # bars in one formula
 _STARTS = frozenset(["name", "number", "fraction", "partial", "root", "derivative"])
 _ENDS = frozenset(["name", "number", "fraction", "power", "prime", "bang"])
-Way = tuple[bool, ...]  # for each bar whether it opens
+Way = tuple[bool, ...]  # for each bar, whether it opens
 
 
 def with_bars(text: str, words: list[Token]) -> list[Token]:
-    """Return the words with "|(" and "|)" in place of bars; refused where they fit in no way, or in two.
+    """Return the words with "|(" and "|)" for bars; refused if bars fit in no way, or in two.
 
     >>> from symad.classroom.formulas.tokens import scanned
     >>> text = "x/|x| - ||x| - 1|"
@@ -40,7 +40,7 @@ def with_bars(text: str, words: list[Token]) -> list[Token]:
 
 
 def _levels(text: str, words: Sequence[Token]) -> list[list[int]]:
-    """Return the words of each parenthesis, an inner one as its two signs; nothing where none has a bar."""
+    """Return the words of each parenthesis, inner ones as their two signs; nothing for those without a bar."""
     if all(word.kind != "bar" for word in words):
         return []
     done: list[list[int]] = []
@@ -60,8 +60,8 @@ def _levels(text: str, words: Sequence[Token]) -> list[list[int]]:
 
 
 def _ways(words: Sequence[Token], places: Sequence[int]) -> list[Way]:
-    """Return at most two ways to have the bars of a level open and close."""
-    states: dict[tuple[int, bool], list[Way]] = {(0, False): [()]}  # how many are open, whether an operand ended
+    """Return at most two ways in which the bars of a level open and close."""
+    states: dict[tuple[int, bool], list[Way]] = {(0, False): [()]}  # by open bars, and whether an operand ended
     for number, place in enumerate(places):
         word = words[place]
         if word.kind != "bar":

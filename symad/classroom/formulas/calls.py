@@ -24,7 +24,7 @@ from symad.classroom.formulas.tokens import Token, refuse
 
 INVERSE = "the inverse function"
 ORDER_LIMIT = 10  # primes after the name of a function
-# after whose argument without parentheses another function begins a new factor: sin x cos x
+# after their argument without parentheses a function begins a new factor: sin x cos x
 _STOPS = frozenset(name for name in FUNCTIONS if FUNCTIONS[name].head in {
     FUNCTIONS[known_name].head for known_name in (
         "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "asec", "acsc", "sinh", "cosh",
@@ -36,7 +36,7 @@ class Calls(Cursor):
     """The parts of the parser that apply functions to arguments."""
 
     def primes(self) -> int:
-        """Take primes; return how many."""
+        """Take primes and return their number."""
         if self.token.kind != "prime":
             return 0
         if len(self.token.text) > ORDER_LIMIT:
@@ -83,12 +83,12 @@ class Calls(Cursor):
         return function.fewest == 1 and (self.at("+", "-") or self.starts()) and self.token.text != "["
 
     def starts(self) -> bool:
-        """Return whether an operand begins here."""
+        """Whether an operand begins here."""
         kinds = ("name", "number", "fraction", "root", "partial", "derivative")
         return self.token.kind in kinds or self.token.text == "|(" or self.at("(", "[")
 
     def _inverse(self, token: Token) -> Function | None:
-        """Take the exponent -1 behind a function, and return the inverse function, where it has one."""
+        """Take the exponent -1 behind a function and return the inverse function, if there is one."""
         name = f"a{token.text.lower()}"
         for exponent in (["-1"], ["**", "-", "1"], ["**", "(", "-", "1", ")"]):
             following = self.tokens[self.position : self.position + len(exponent)]
@@ -120,7 +120,7 @@ class Calls(Cursor):
         return self.computed(exponent, lambda: constant(self.integer(exponent)))
 
     def _unmarked(self, token: Token) -> FormulaValue:
-        """Return the argument of a function without parentheses: as far as there is one way to read it."""
+        """Return the argument of a function without parentheses, as far as its reading is unique."""
         start, sign = self.token, self.at("+", "-")
         minus = self.signs()
         first = self.token
@@ -136,7 +136,7 @@ class Calls(Cursor):
         return argument
 
     def _is_glued(self) -> bool:
-        """Return whether a factor follows without a space: 2x, 2πx, 2|x|, xy."""
+        """Whether a factor follows without a space: 2x, 2πx, 2|x|, xy."""
         glued = self.token.kind in ("name", "root") or self.token.text == "|("
         return glued and not self.token.spaced and not self._is_function(self.token)
 
@@ -144,7 +144,7 @@ class Calls(Cursor):
         return token.kind == "name" and known(self.names, token.text) is None and token.text in FUNCTIONS
 
     def _check_end(self, token: Token, start: Token, *, nested: bool) -> None:
-        """Refuse what goes on after an argument without parentheses, where it may belong to the argument or not."""
+        """Refuse a continuation after an argument without parentheses if it may belong to the argument or not."""
         operator = self.token if self.at("*", "/") else None
         after = self.tokens[self.position + 1] if operator else self.token
         stops = token.text in _STOPS and after.text in _STOPS and self._is_function(after) and not nested
@@ -168,14 +168,14 @@ class Calls(Cursor):
         self.two(at, f"what follows {name} {argument}", *(readings[::-1] if is_scaled else readings))  # sin 2 x
 
     def _is_apart(self, start: Token) -> bool:
-        """Return whether a factor stands apart from an argument: sin x (x + 1), sin x e^x."""
+        """Whether a factor is separate from an argument: sin x (x + 1), sin x e^x."""
         is_short = start.kind == "name" and self.tokens[self.position - 1] is start
         is_power = self.token.text == "e" and self.tokens[self.position + 1].text == "**"
         apart = self.at("(") or is_power or self._has_epsilon()
         return is_short and not self._is_function(start) and apart
 
     def _has_epsilon(self) -> bool:
-        """Return whether the names that follow up to the next sign end in an epsilon: cos x v ε."""
+        """Whether the names up to the next sign end in an epsilon: cos x v ε."""
         names = list(takewhile(lambda word: word.kind == "name", self.tokens[self.position :]))
         return bool(names) and self.is_epsilon(names[-1])
 
@@ -241,7 +241,7 @@ class Calls(Cursor):
         return FormulaValue(derivative(function, at, [places.count(place) for place in range(len(at))]))
 
     def undefined(self, token: Token, function: UndefinedFunction) -> FormulaValue:
-        """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at the point that is given, f'[v]."""
+        """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at `point`, f'[v]."""
         stands_alone = self.point is not None and token.text in self.bare and not self._calls(token)
         raised = self.at("**") and not self._following_is(["**", "(", ")", "("])
         if stands_alone and (raised or self.token.kind == "power") and self._is_called_after_power():
@@ -264,12 +264,12 @@ class Calls(Cursor):
         return self._along(token, opened, order, made) if opened else made
 
     def _following_is(self, texts: Sequence[str]) -> bool:
-        """Return whether these signs follow, with a number among them: ^(4)( after the name of a function."""
+        """Whether these signs follow, with a number among them: ^(4)( after the name of a function."""
         following = self.tokens[self.position : self.position + len(texts) + 1]
         return [word.text for word in following if word.kind != "number"] == list(texts)
 
     def _is_called_after_power(self) -> bool:
-        """Return whether a parenthesis follows a power without a space: f^2(x), f²(x), f^{-1}(x)."""
+        """Whether a parenthesis follows a power without a space: f^2(x), f²(x), f^{-1}(x)."""
         place, depth = self.position + 1, 0
         if self.token.kind != "power":
             while self.tokens[place].kind != "end":
@@ -280,7 +280,7 @@ class Calls(Cursor):
         return self.tokens[place].text == "(" and not self.tokens[place].spaced
 
     def _calls(self, token: Token) -> bool:
-        """Return whether a parenthesis is the argument of a function: in y(x) and y (x), but not in y (x + 1)."""
+        """Whether a parenthesis is a function's argument: in y(x) and y (x), but not in y (x + 1)."""
         if not self.at("("):
             return False
         inside = self.tokens[self.position + 1 : self.position + 4]
@@ -292,7 +292,7 @@ class Calls(Cursor):
         return not self.token.spaced or at_a_place
 
     def _order(self, token: Token) -> int:
-        """Return the order of f^(4)(x), 0 where there is none."""
+        """Return the order of f^(4)(x), 0 without one."""
         if not self.accept("**"):
             return 0
         opened, number = self.accept("("), self.take()
@@ -304,7 +304,7 @@ class Calls(Cursor):
         return int(number.text)
 
     def _along(self, token: Token, opened: Token, order: int, made: FormulaValue) -> FormulaValue:
-        """Return a derivative along the directions in brackets: one for each prime."""
+        """Return a derivative along the directions in brackets, one for each prime."""
         directions = [self.deeper(self.sum, lists=True)]
         while comma := self.accept(","):
             self.separates = self.separates or comma
@@ -317,7 +317,7 @@ class Calls(Cursor):
 
 
 def derivative(function: UndefinedFunction, at: Sequence[sp.Expr], orders: Sequence[int]) -> sp.Expr:
-    """Return a derivative of a function that has only a name, of an order in each argument, in SymPy's form.
+    """Return a derivative of an undefined function, of an order in each argument, in SymPy's form.
 
     >>> f, x, y = sp.Function("f"), sp.Symbol("x"), sp.Symbol("y")
     >>> derivative(f, [x, y], [1, 1]), derivative(f, [x * y], [2]) == f(x * y).diff(x, 2) / y**2

@@ -11,14 +11,14 @@ import sympy as sp
 from symad.classroom.formulas.formula_names import FormulaValue, Name, Refused, constant, plain, power
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
 
-DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
+DEPTH_LIMIT = 40  # nested parentheses, exponents and arguments
 _DIGITS_LIMIT = 300  # of a number, with its exponent
 
 Result = TypeVar("Result")
 
 
 class Cursor:
-    """The words of a formula and the one that is read next; sums and powers, which the whole parser reads."""
+    """The words of a formula and the next one; sums and powers, which the whole parser reads."""
 
     position: int
     text: str
@@ -34,46 +34,44 @@ class Cursor:
     ) -> None:
         self.text, self.tokens, self.names, self.others, self.point = text, words, names, others, point
         self.position = self.depth = 0
-        self.lists = False  # whether a comma that stands here separates arguments
+        self.lists = False  # whether a comma here separates arguments
         self.separates: Token | None = None  # the first such comma
         self.decimal: Token | None = None  # the first comma that was read as a decimal sign
-        self.derived: FormulaValue | None = None  # what was differentiated last in the formula
+        self.derived: FormulaValue | None = None  # the last operand that was differentiated
         self.inverses: list[str] = []  # notes on exponents -1 that are read as inverse functions
-        self.bare: Container[str] = ()  # functions and names of `point` that stand without an argument
-        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # if kept apart: see Reading
+        self.bare: Container[str] = ()  # functions and names of `point` without an argument
+        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # None: not kept apart
 
     @property
     def token(self) -> Token:
         return self.tokens[self.position]
 
     def sum(self) -> FormulaValue:
-        """Read a sum."""
         raise NotImplementedError
 
     def power(self) -> FormulaValue:
-        """Read a factor with its exponent."""
         raise NotImplementedError
 
     def is_epsilon(self, word: Token) -> bool:
-        """Return whether a name is an epsilon, with or without a number."""
+        """Whether a name is an epsilon, with or without a number."""
         return word.kind == "name" and plain(word.text).partition("_")[0] == "epsilon"
 
     def take(self) -> Token:
-        """Return the word at hand and go on."""
+        """Return the current word and go on."""
         token = self.token
         self.position += 1
         return token
 
     def at(self, *texts: str) -> bool:
-        """Return whether one of these operators is at hand."""
+        """Whether the current word is one of these operators."""
         return self.token.kind == "operator" and self.token.text in texts
 
     def accept(self, *texts: str) -> Token | None:
-        """Take one of these operators, if it is at hand."""
+        """Take one of these operators, if it is the current word."""
         return self.take() if self.at(*texts) else None
 
     def expect(self, text: str, opened: Token) -> None:
-        """Take what closes a parenthesis."""
+        """Take the sign that closes a parenthesis."""
         closed = self.accept(text) if text != "|)" else self.take() if self.token.text == "|)" else None
         if closed is None:
             if self.token.kind != "end":
@@ -81,7 +79,7 @@ class Cursor:
             refuse(self.text, opened.column, f"{opened.text!r} that is never closed", f"write {text!r} where it ends")
 
     def refuse_token(self) -> NoReturn:
-        """Refuse the word at hand: nothing can go on with it."""
+        """Refuse the current word: no formula continues with it."""
         token = self.token
         shown = self.text[token.column : token.end] or token.text
         what = "the end of the formula" if token.kind == "end" else f"{shown!r}"
@@ -92,23 +90,23 @@ class Cursor:
         refuse(self.text, token.column, what, do, "no term can go on like this")
 
     def written(self, start: Token, end: Token | None = None) -> str:
-        """Return the text from one word up to another, or up to the word at hand."""
+        """Return the text from one word to another, or to the current one."""
         last = self.tokens[self.position - 1].end if end is None else end.column
         return self.text[start.column : last].strip()
 
     def two(self, at: Token, what: str, first: str, second: str) -> NoReturn:
-        """Refuse what has two readings."""
+        """Refuse an ambiguous text."""
         asked_back(self.text, at.column, what, first, second)
 
     def computed(self, token: Token, compute: Callable[[], FormulaValue]) -> FormulaValue:
-        """Return a value; ArgumentError with its place where it is refused."""
+        """Return a value; ArgumentError with its place if it is refused."""
         try:
             return compute()
         except Refused as error:
             refuse(self.text, token.column, error.what, error.do)
 
     def deeper(self, parse: Callable[[], Result], *, lists: bool = False) -> Result:
-        """Read a part inside another one; `lists` says that commas separate its parts."""
+        """Read a nested part. `lists` says that commas separate its parts."""
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
             refuse(self.text, self.token.column, "too deep a formula", f"nest at most {DEPTH_LIMIT} levels")
@@ -118,28 +116,27 @@ class Cursor:
         return result
 
     def signs(self) -> bool:
-        """Read signs; return whether they are negative together."""
+        """Read signs and return whether their product is negative."""
         negative = False
         while sign := self.accept("+", "-"):
             negative ^= sign.text == "-"
         return negative
 
     def integer(self, token: Token) -> sp.Integer:
-        """Return the number of a word of digits."""
         if len(token.text) > _DIGITS_LIMIT:
             what = f"a number of {len(token.text)} digits"
             refuse(self.text, token.column, what, f"at most {_DIGITS_LIMIT} are read")
         return sp.Integer(int(token.text))
 
     def raised(self, base: FormulaValue) -> FormulaValue:
-        """Return a value to the raised digits at hand, if there are some."""
+        """Return a value to the current raised digits, if there are any."""
         if self.token.kind != "power":
             return base
         token = self.take()
         return self.computed(token, lambda: power(base, constant(self.integer(token))))
 
     def number(self) -> FormulaValue:
-        """Read a number; a comma between digits is a decimal sign where none separates arguments."""
+        """Read a number. A comma between digits is a decimal sign unless it separates arguments."""
         token = self.take()
         text = token.text
         mantissa, letter, exponent = text.lower().partition("e")
@@ -161,7 +158,7 @@ class Cursor:
         return self.computed(token, lambda: constant(sp.Rational(text), literal=text.isdigit()))
 
     def _decimal(self, token: Token, comma: Token, after: Token) -> str:
-        """Return a number with the decimal comma at hand, unless the comma separates arguments."""
+        """Return a number with a decimal comma, unless the comma separates arguments."""
         if self.lists:
             return token.text
         if not re.fullmatch(r"[0-9]+(?:[eE][-+]?[0-9]+)?", after.text):

@@ -17,13 +17,13 @@ from symad.errors import ArgumentError
 Name: TypeAlias = "sp.Expr | UndefinedFunction"
 Names: TypeAlias = "Mapping[str, Any] | Iterable[Any] | str"
 
-_EXPONENT = 690.0  # exp of it is a number that floats hold
+_EXPONENT = 690.0  # its exponential is still a float
 _FACTORIAL = 170.0
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the table: its head, how many arguments it takes, the largest constant it is given."""
+    """A function of the table: its head, its number of arguments, and its largest constant argument."""
 
     head: Callable[..., Any]
     fewest: int = 1
@@ -38,7 +38,7 @@ def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
     return sp.log(number, *base)
 
 
-SHORT = {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # only as words of their own
+SHORT = {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # only as separate words
 _NO_CAPITALS = frozenset({"gamma", "digamma", "loggamma", "polygamma", "sinc", "lambertw", "heaviside", *SHORT})
 
 
@@ -82,7 +82,7 @@ def _table() -> dict[str, Function]:
 
 FUNCTIONS: dict[str, Function] = _table()
 CONSTANTS: dict[str, sp.Expr] = {"pi": sp.pi, "π": sp.pi, "E": sp.E, "e": sp.E}
-# words that books know and that are not read: each with what to write instead
+# words of books without a reading, and their replacements
 UNREAD = {
     "det": "write the determinant out", "tr": "write the trace out", "trace": "write the trace out",
     "rank": "give a formula of numbers", "diag": "give a formula of numbers", "grad": "write the derivatives",
@@ -91,7 +91,7 @@ UNREAD = {
     "lim": "give the formula without a limit", "Re": "give a real formula", "Im": "give a real formula",
     "arg": "give a real formula", "mod": "write the remainder out", "cis": "give a real formula",
 }  # fmt: skip
-NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # which SymPy or NumPy gives a meaning
+NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # names with a meaning in SymPy or NumPy
 
 _GREEK = [
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
@@ -104,7 +104,7 @@ _LETTERS |= {"ϵ": "epsilon", "ϑ": "theta", "ϕ": "phi", "ς": "sigma"}
 
 
 def plain(name: str) -> str:
-    """Return one spelling of a name: Greek letters in words, a lowered index behind an underscore.
+    """Return one spelling of a name: Greek letters as words, an index behind an underscore.
 
     >>> plain("ε₁"), plain("eps1"), plain("x₂"), plain("x_2"), plain("x"), plain("λ")
     ('epsilon_1', 'epsilon_1', 'x_2', 'x_2', 'x', 'lambda')
@@ -132,7 +132,7 @@ def to_a_base(base: sp.Expr) -> Function:
 
 
 def is_greek(word: str) -> bool:
-    """Return whether a word is the name of a Greek letter.
+    """Whether a word is the name of a Greek letter.
 
     >>> is_greek("phi"), is_greek("phx")
     (True, False)
@@ -141,7 +141,7 @@ def is_greek(word: str) -> bool:
 
 
 def symbol_of(word: str) -> sp.Symbol:
-    """Return the symbol of a name that stands for nothing else: as typed, Greek letters in words.
+    """Return the symbol of a free name: as typed, with Greek letters as words.
 
     >>> symbol_of("x1"), symbol_of("ω₀")
     (x1, omega_0)
@@ -150,10 +150,10 @@ def symbol_of(word: str) -> sp.Symbol:
 
 
 def symbols_named(names: Iterable[str], free: Sequence[sp.Symbol]) -> list[sp.Symbol]:
-    """Return the symbol of each name, however it is spelled; new real ones for names that do not occur.
+    """Return the symbol of each name in any spelling; new real symbols for names that do not occur.
 
-    ArgumentError for a name that does not occur where a symbol stands in the formula that nobody named: the derivative
-    would be 0, and the name is probably misspelled.
+    ArgumentError for a name that does not occur, if the formula has a symbol without a name: the derivative would be 0,
+    and the name is probably misspelled.
 
     >>> symbols_named(["θ"], [sp.Symbol("theta")])
     [theta]
@@ -175,7 +175,7 @@ def symbols_named(names: Iterable[str], free: Sequence[sp.Symbol]) -> list[sp.Sy
 
 
 def declared(names: Names) -> dict[str, Name]:
-    """Return what the declared names stand for: symbols, undefined functions ("f(x)" declares f), or given values."""
+    """Return the meanings of declared names: symbols, undefined functions ("f(x)" declares f), or given values."""
     if isinstance(names, str):
         names = [name for name in re.split(r"[\s,]+", names) if name]
     entries = names.items() if isinstance(names, Mapping) else [(None, value) for value in names]
@@ -204,14 +204,14 @@ def _declaration(name: str | None, value: Any) -> tuple[str, Name]:
 def _function(word: str) -> UndefinedFunction:
     try:
         return sp.Function(word)
-    except ValueError as error:  # the name becomes that of a class
+    except ValueError as error:  # the name becomes a class name
         raise ArgumentError(
             f"{word!r} as the name of a function", why=str(error), do="use letters and digits"
         ) from error
 
 
 def known(names: Mapping[str, Name], word: str) -> Name | None:
-    """Return what a word stands for among the declared names, whichever way its index or epsilon is written.
+    """Return the declared meaning of a word, in any spelling of its index or epsilon.
 
     >>> known(declared("eps_1, x"), "ε₁")
     eps_1
@@ -229,7 +229,7 @@ SIZE_LIMIT = 1e300  # of a constant
 
 
 class Refused(Exception):  # noqa: N818 - never leaves the parser, which adds the column
-    """A value that is not computed: its description, and what to write instead."""
+    """A refused value: its description, and the spelling to use instead."""
 
     what: str
     do: str
@@ -241,7 +241,7 @@ class Refused(Exception):  # noqa: N818 - never leaves the parser, which adds th
 
 @dataclass(frozen=True)
 class FormulaValue:
-    """A part of a formula: its expression, the factors it was written with, and about how large a constant it is."""
+    """A part of a formula: its expression, its factors as written, and the approximate size of a constant."""
 
     expression: sp.Expr
     size: complex | None = None
@@ -250,7 +250,7 @@ class FormulaValue:
 
 
 def constant(expression: sp.Expr, *, literal: bool = False) -> FormulaValue:
-    """Return a constant that is not computed further."""
+    """Return a constant that is not simplified."""
     return value(lambda: expression, (), literal=literal)
 
 
@@ -260,7 +260,7 @@ def total(terms: Sequence[FormulaValue]) -> FormulaValue:
 
 
 def product(factors: Sequence[FormulaValue]) -> FormulaValue:
-    """Return the product of values; a constant in front of a sum stays there, as it was written."""
+    """Return the product of values. A constant in front of a sum is not multiplied out."""
     if len(factors) == 1:
         return factors[0]
     flat = [part for factor in factors for part in (factor.factors or (factor.expression,))]
@@ -279,7 +279,7 @@ def reciprocal(of: FormulaValue) -> FormulaValue:
 
 
 def power(base: FormulaValue, exponent: FormulaValue) -> FormulaValue:
-    """Return base**exponent; Refused where numbers would grow beyond the limits."""
+    """Return base**exponent; Refused if numbers would exceed the limits."""
     number = exponent.expression
     if number.is_Number and abs(number) > EXPONENT_LIMIT:
         raise Refused("so large an exponent", f"give an exponent of at most {EXPONENT_LIMIT}")
@@ -294,7 +294,7 @@ def power(base: FormulaValue, exponent: FormulaValue) -> FormulaValue:
 
 
 def applied(head: Callable[..., Any], arguments: Sequence[FormulaValue], largest: float) -> FormulaValue:
-    """Return head(*arguments); Refused where a constant argument is larger than the head is given."""
+    """Return head(*arguments); Refused if a constant argument is too large for the head."""
     for argument in arguments:
         if argument.size is not None and abs(argument.size) > largest:
             raise Refused("so large an argument of a function", f"give a number of at most {largest:g}")
@@ -308,7 +308,7 @@ def value(
     *,
     literal: bool = False,
 ) -> FormulaValue:
-    """Return what is built of parts; Refused where SymPy cannot, and where it is no finite number within the limits."""
+    """Return a value built from parts; Refused if SymPy fails or it is no finite number within the limits."""
     try:
         made = build()
         if made.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
@@ -323,12 +323,12 @@ def value(
 
 
 def _bits(number: sp.Rational) -> int:
-    """Return how long a number is; 1 and -1 count nothing, they do not grow."""
+    """Return the length of a number in bits, 0 for 1 and -1, which do not grow."""
     return 0 if abs(number) == 1 else max(int(number.p).bit_length(), int(number.q).bit_length())
 
 
 def _size(expression: sp.Expr) -> complex:
-    """Return about how large a constant is; Refused beyond what floats hold."""
+    """Return the approximate size of a constant; Refused beyond the floats."""
     if expression.is_Rational and _bits(expression) > BIT_LIMIT:
         raise Refused("so long a number")
     size = complex(expression.evalf(15, maxn=100))

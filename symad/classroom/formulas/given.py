@@ -32,11 +32,11 @@ class Given:
     argument: Any
     symbols: tuple[sp.Basic, ...]
     name: str = "f"
-    formula: bool = False  # the symbols are those of a formula: names that the user gave
+    formula: bool = False  # the symbols come from a formula: they have the user's names
 
 
 def given(f: Any, x: Any = None, *, parameters: bool = False) -> Given:
-    """Return what f and x stand for: a function of one argument, and that argument.
+    """Return f and x as a function of one argument, and that argument.
 
     f is a function and x its argument (a number, array, container, SymPy symbol); or f is a SymPy expression (or a
     Matrix, Array or list of them) or a formula in a string, and x a symbol or its name, a list of them (a vector), or
@@ -67,7 +67,7 @@ def _is_formula(f: Any) -> bool:
 
 
 def _read(f: Any, x: Any) -> Any:
-    """Return f with the formulas in it read; they know the names in x, and no others."""
+    """Return f with its formulas parsed. They know only the names in x."""
     if isinstance(f, list | tuple):
         return [_read(part, x) for part in f]
     return read_formula(f, _names(list(x) if isinstance(x, Mapping) else x), others=False) if isinstance(f, str) else f
@@ -95,7 +95,7 @@ def _formula(expression: Any, x: Any, parameters: bool) -> Given:
 
 
 def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, ...]]:
-    """Return the shape of x and its symbols; a name stands for the symbol of that name in the expression."""
+    """Return the shape of x and its symbols. A name is the expression's symbol of that name."""
     if isinstance(x, list | tuple | str) and not x:
         raise refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
     shape, found = flattened(_named(expression, x), "x")
@@ -153,6 +153,6 @@ def _check_known(formula: TracedFormula, inputs: Sequence[sp.Basic]) -> None:
 
 
 def _vector(values: Sequence[Any]) -> Any:
-    """Return the values of several symbols: floats where all are numbers."""
+    """Return the values of several symbols, as floats if all are numbers."""
     numeric = all(isinstance(value, int | float | np.number) for value in values)
     return np.array(values, dtype=float) if numeric else object_array(values, (len(values),))

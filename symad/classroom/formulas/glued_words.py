@@ -1,8 +1,8 @@
 """Split words that are several names: in nx^2 the power belongs to x, and sinx is sin x.
 
-A word that is declared, a function, a constant or a Greek letter stays whole. Any other word is a product where its
-letters are declared. Where letters are allowed that nobody declared, a short word with one known letter is a product
-too, and a note says so. A word that can be taken apart in two ways is asked back with both.
+A declared word, a function, a constant or a Greek letter stays whole. Any other word is a product if its letters are
+declared. If undeclared letters are allowed, a short word with one known letter is a product, too, and a note says so. A
+word with two splits is refused with both.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from symad.classroom.formulas.formula_names import (
 )
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
 
-_LONGEST_WORD = 40  # letters of a word that is taken apart
-_LONGEST_PRODUCT = 3  # letters of a product in which a letter is not declared
+_LONGEST_WORD = 40  # letters of a word that is split
+_LONGEST_PRODUCT = 3  # letters of a product with an undeclared letter
 _MOST_WAYS = 2
 _LETTER = re.compile(r"[^\W\d_][₀-₉]*")
 _INDEXED = re.compile(r"(?:log|[A-Za-z])_[0-9]+(?=[^\W\d_])")
@@ -41,7 +41,7 @@ Way = tuple[str, ...]
 def parted(
     text: str, words: Sequence[Token], names: Mapping[str, Name], *, others: bool, bare: Container[str] = ()
 ) -> tuple[list[Token], list[str]]:
-    """Return the words, with each product of names as its factors, and a note for each that nobody declared.
+    """Return the words with each product of names split, and a note for each product with an undeclared name.
 
     >>> from symad.classroom.formulas.formula_names import declared
     >>> from symad.classroom.formulas.tokens import scanned
@@ -74,7 +74,7 @@ def _pieces(word: Token, way: Way) -> Iterable[Token]:
 
 
 def _ended_by_index(word: Token, names: Mapping[str, Name]) -> Iterable[Token]:
-    """Return x_1 and x_2 of the word x_1x_2, log_2 and x of log_2x: digits end an index."""
+    """Split x_1x_2 into x_1 and x_2, log_2x into log_2 and x: digits end an index."""
     cut = _INDEXED.match(word.text) if word.kind == "name" and known(names, word.text) is None else None
     if cut is None:
         return [word]
@@ -88,7 +88,7 @@ def _stays_whole(word: str) -> bool:
 
 
 def _way(text: str, word: Token, after: Token, names: Mapping[str, Name], bare: Container[str]) -> Way:
-    """Return the declared names, constants and functions that a word consists of; nothing where it stays whole."""
+    """Return the declared names, constants and functions that form a word; nothing if it stays whole."""
     called = after.kind in _STARTS or after.text in ("(", "|(", "**")
     if _stays_whole(word.text):
         letters = tuple(word.text)
@@ -114,7 +114,7 @@ def _way(text: str, word: Token, after: Token, names: Mapping[str, Name], bare: 
 
 
 def _shown(way: Way) -> list[str]:
-    """Return the factors of a way, with a function and its argument as one."""
+    """Return the factors of a split, with a function and its argument as one."""
     for place, piece in enumerate(way):
         if piece in FUNCTIONS and len(piece) > 1 and place + 1 < len(way):
             return [*way[:place], f"{piece}({' '.join(way[place + 1 :])})"]
@@ -124,7 +124,7 @@ def _shown(way: Way) -> list[str]:
 def _ways(
     word: str, names: Mapping[str, Name], called: bool, in_parentheses: bool, bare: Container[str]
 ) -> Iterable[Way]:
-    """Return at most a few ways to take a word apart, those with whole functions before letters."""
+    """Return at most a few splits of a word, those with whole functions before letters."""
     found: list[list[Way]] = [[()], *([] for _ in word)]
     for end in range(1, len(word) + 1):
         for start in range(end):
@@ -157,7 +157,7 @@ def _is_factor(piece: str, names: Mapping[str, Name], called: bool, in_parenthes
 
 
 def _product_of_letters(word: str, names: Mapping[str, Name], alone: set[str]) -> Way:
-    """Return the letters of a short word of which one is known; nothing where it may be a name of its own."""
+    """Return the letters of a short word with one known letter; nothing if it may be a name of its own."""
     if _stays_whole(word) or known(names, word) is not None or word.lower().startswith("d"):
         return ()
     letters = tuple(_LETTER.findall(word))

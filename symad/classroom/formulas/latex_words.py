@@ -9,7 +9,7 @@ from dataclasses import replace
 from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
 from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
-_DEPTH = 40  # of braces inside each other
+_DEPTH = 40  # of nested braces
 _SPACES = frozenset(
     ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad", "~", "\\displaystyle", "\\textstyle", "\\limits", "\\left",
      "\\right", "\\bigl", "\\bigr", "\\Bigl", "\\Bigr", "\\big", "\\Big", "\\biggl", "\\biggr", "\\middle", "&",
@@ -33,7 +33,7 @@ _ELSEWHERE = {
 
 
 def plain_words(text: str, words: list[Token]) -> list[Token]:
-    """Return the words of a formula without commands of LaTeX; ArgumentError for those that are not known.
+    """Return the words of a formula without LaTeX commands; ArgumentError for unknown commands.
 
     >>> from symad.classroom.formulas.tokens import scanned
     >>> text = r"\\frac{x}{2} + x^{2}"
@@ -46,7 +46,7 @@ def plain_words(text: str, words: list[Token]) -> list[Token]:
 
 
 class _Rewriter:
-    """The words from left to right; a command takes its arguments, as deep as _DEPTH and no deeper."""
+    """Rewrites words from left to right. A command takes its arguments, nested at most _DEPTH deep."""
 
     def __init__(self, text: str, words: list[Token]) -> None:
         self.text, self.words, self.position, self.depth = text, list(words), 0, 0
@@ -76,7 +76,7 @@ class _Rewriter:
         refuse(self.text, word.column, f"the character {what!r}", do, "it is no part of a formula")
 
     def _sequence(self) -> list[Token]:
-        """Return what stands before the brace that closes, or the end."""
+        """Return the words before the closing brace or the end."""
         found: list[Token] = []
         while self._next.kind != "end" and self._next.text != "}":
             found += self._item(found)
@@ -105,7 +105,7 @@ class _Rewriter:
         return []
 
     def _group(self, opened: Token) -> list[Token]:
-        """Return what stands in braces, of which the first is taken."""
+        """Return the words in braces, after the first is taken."""
         self.depth += 1
         if self.depth > _DEPTH:
             refuse(self.text, opened.column, "too deep a formula", f"nest at most {_DEPTH} levels")
@@ -117,7 +117,7 @@ class _Rewriter:
         return found
 
     def _check_closed(self, inside: list[Token]) -> None:
-        """Refuse a parenthesis that opens inside braces and closes outside of them, or the other way about."""
+        """Refuse a parenthesis that opens inside braces and closes outside, or the reverse."""
         opened: list[Token] = []
         for word in inside:
             if word.kind == "operator" and word.text in ("(", "["):
@@ -134,7 +134,7 @@ class _Rewriter:
         return _in_parentheses(opened, self._group(opened), self.words[self.position - 1])
 
     def _exponent(self, sign: Token) -> list[Token]:
-        """Return an exponent in braces: primes are no exponent, and a number, or what has parentheses, needs none."""
+        """Return an exponent in braces. Primes are no exponent; a number, or words in parentheses, need none."""
         opened = self._take()
         following = self.words[self.position : self.position + 2]
         if opened.text == "\\circ" or [word.text for word in following] == ["\\circ", "}"]:
@@ -182,7 +182,7 @@ class _Rewriter:
         return [word]
 
     def _command(self, word: Token) -> list[Token]:
-        """Return what a command stands for."""
+        """Return the words for a command."""
         name = word.text.removeprefix("\\")
         if word.text in _SPACES:
             return self._space()
@@ -216,7 +216,7 @@ class _Rewriter:
         return []
 
     def _space(self) -> list[Token]:
-        """Leave out a space: what follows is spaced."""
+        """Leave out a space and mark the next word as spaced."""
         if self._next.kind != "end":
             self.words[self.position] = replace(self._next, spaced=True)
         return []
@@ -275,6 +275,6 @@ def _sign(text: str, at: Token) -> Token:
 
 
 def _in_parentheses(opened: Token, inside: list[Token], closed: Token) -> list[Token]:
-    """Return words in parentheses, where they stood in braces."""
+    """Return words from braces in parentheses."""
     first = Token("operator", "(", opened.column, opened.spaced, opened.end)
     return [first, *inside, Token("operator", ")", closed.column, end=closed.end)]

@@ -28,14 +28,14 @@ from symad.classroom.formulas.formula_names import (
 )
 from symad.classroom.formulas.tokens import LOWERED, DerivativeSign, Token, refuse
 
-_LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are hardly ever a factor before a parenthesis
-_VARIABLES = frozenset("xyztuvw")  # letters that make products, and have exponents
+_LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are rarely a factor before a parenthesis
+_VARIABLES = frozenset("xyztuvw")  # letters that form products, and have exponents
 
 
 class NameReadings(Calls):
     """The part of the parser that reads names."""
 
-    functions = True  # whether functions that are not declared may stand in the formula
+    functions = True  # whether undeclared functions are allowed
 
     def named(self) -> FormulaValue:
         """Read a name, and the arguments of a function."""
@@ -56,7 +56,7 @@ class NameReadings(Calls):
         return self._other(token)
 
     def _of_the_table(self, token: Token) -> Function | None:
-        """Return the function that a name is."""
+        """Return the function of the table that a name means."""
         word = token.text
         if word in ("lg", "ld") and self.starts():
             argument = self._next_factor()
@@ -76,13 +76,13 @@ class NameReadings(Calls):
         return to_a_base(CONSTANTS.get(base, symbol_of(base)) if found is None else found)
 
     def _next_factor(self) -> str:
-        """Return the text of the factor at hand."""
+        """Return the text of the current factor."""
         start = self.token
         self.power()
         return self.written(start)
 
     def _other(self, token: Token) -> FormulaValue:
-        """Return a name that is not declared: a function, or a symbol."""
+        """Return an undeclared name: a function, or a symbol."""
         self._check_unread(token)
         called = self.token.kind == "prime" or (self.at("(") and not self.token.spaced)
         if (called or self._has_order(self.position)) and len(token.text) == 1 and self._may_be_function(token):
@@ -97,7 +97,7 @@ class NameReadings(Calls):
         return self._word(token)
 
     def _word(self, token: Token) -> FormulaValue:
-        """Return a name as a symbol, where it can hardly be anything else."""
+        """Return a name as a symbol, if it is very unlikely to be anything else."""
         stands_for = known(self.names, token.text)
         if isinstance(stands_for, sp.Expr):
             return FormulaValue(stands_for) if not stands_for.is_number else constant(stands_for)
@@ -114,7 +114,7 @@ class NameReadings(Calls):
         return FormulaValue(symbol_of(token.text))
 
     def _check_unread(self, token: Token) -> None:
-        """Refuse a word that books know and that is not read, and a word that may be a function of what follows."""
+        """Refuse a known word without a reading, and a word that may be a function of the next factor."""
         stem = token.text.partition("_")[0]
         follows = self.starts() and not (self.at("(") and self.token.spaced)
         if stem in UNREAD and (follows or stem != token.text):
@@ -126,7 +126,7 @@ class NameReadings(Calls):
             refuse(self.text, token.column, f"{token.text!r} before a factor", do, "it may be a function or a factor")
 
     def _ask_about_index(self, token: Token) -> None:
-        """Ask back about x3, which may be x_3 or x^3, unless indices are used all through the formula."""
+        """Refuse x3, which may be x_3 or x^3, unless the formula uses indices throughout."""
         found = re.fullmatch(r"([a-z])([2-9]|[1-9][0-9])", token.text)
         if found is None or (found[1] not in _VARIABLES and found[1] not in self.names):
             return
@@ -136,7 +136,7 @@ class NameReadings(Calls):
             self.two(token, f"{token.text!r}", f"{letter}^{digits}", f"{letter}_{digits}")
 
     def _may_be_function(self, token: Token) -> bool:
-        """Return whether an undeclared letter is a function: it has primes, is taken at a name, or at such a call."""
+        """Whether an undeclared letter is a function: it has primes, or is called with a name, or clearly called."""
         letter = token.text
         if not self.functions:
             return False
@@ -149,12 +149,12 @@ class NameReadings(Calls):
         return after.kind == "prime" or (after.text == "(" and not after.spaced) or self._has_order(place + 1)
 
     def _has_order(self, place: int) -> bool:
-        """Return whether the order of a derivative stands here, as in f^(4)(x)."""
+        """Whether the order of a derivative follows, as in f^(4)(x)."""
         following = self.tokens[place : place + 5]
         return [each.text for each in following if each.kind != "number"] == ["**", "(", ")", "("]
 
     def _is_evident(self, place: int) -> bool:
-        """Return whether the letter at a place can be nothing but a function there."""
+        """Whether the letter at a place can only be a function there."""
         letter, after = self.tokens[place].text, self.tokens[place + 1]
         if after.kind == "prime":
             return True
@@ -168,12 +168,12 @@ class NameReadings(Calls):
         return alone or (inner and first.text not in self.names and second.text == "(")
 
     def _holds_a_name(self) -> bool:
-        """Return whether the parenthesis that opens here holds a name alone: nobody writes a product like y(x)."""
+        """Whether the parenthesis here contains only a name: nobody writes a product like y(x)."""
         inside = self.tokens[self.position + 1 : self.position + 3]
         return [token.kind for token in inside] == ["name", "operator"] and inside[1].text == ")"
 
     def _suggestion(self, word: str) -> str:
-        """Return what may be meant by a word that begins or ends with a function, "" if nothing."""
+        """Return the likely meaning of a word that begins or ends with a function, "" if there is none."""
         for name in sorted(FUNCTIONS, key=len, reverse=True):
             for rest, meant in ((word.removeprefix(name), f"{name}({{}})"), (word.removesuffix(name), f"{{}}*{name}")):
                 if rest != word and (len(rest) == 1 or known(self.names, rest) is not None):
@@ -181,7 +181,7 @@ class NameReadings(Calls):
         return ""
 
     def _doubt(self, word: str) -> str:
-        """Return what to do about a word that is hardly the name of a new symbol, "" where it may be one."""
+        """Return advice about a word that is hardly a new symbol, "" if it may be one."""
         if word in NO_SYMBOLS or (keyword.iskeyword(word) and word != "lambda"):
             return "declare it if it is meant as a name"
         if not word.isascii() and re.search(r"[^\W\d_]\d*[^\W\d_]", word.translate(LOWERED)):
@@ -201,7 +201,7 @@ class NameReadings(Calls):
         return f"{suggestion}, or declare {word!r}" if suggestion else ""
 
     def derivative_sign(self, token: DerivativeSign) -> FormulaValue:
-        """Read what d/dx differentiates: the factors behind it, as far as there is one way to read it."""
+        """Read the operand of d/dx: the following factors, as far as their reading is unique."""
         variable = known(self.names, token.text) or (symbol_of(token.text) if self.others else None)
         if not isinstance(variable, sp.Symbol):
             do = f"known are {', '.join(self.names) or 'no names'}"
@@ -235,7 +235,7 @@ class NameReadings(Calls):
         return self.differentiated(token, made, variable, token.order)
 
     def _check_derivative_ends(self, token: Token, start: Token, *, closed: bool) -> None:
-        """Refuse what may still be differentiated, or not: d/dx x^2 + x, d/dx x * y."""
+        """Refuse a factor that may or may not be differentiated: d/dx x^2 + x, d/dx x * y."""
         at, after = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
         if at.kind in ("derivative", "end", "number", "fraction") or after.kind == "derivative":
             return
@@ -250,12 +250,12 @@ class NameReadings(Calls):
         self.two(at, f"what follows {what} {argument}", f"({what} {argument}) {rest}", f"{what} ({argument} {rest})")
 
     def differentiated(self, token: Token, of: FormulaValue, variable: sp.Symbol, order: int) -> FormulaValue:
-        """Return a derivative that is written with a sign or primes: carried out."""
+        """Carry out a derivative that is written with a sign or primes."""
         self.derived = self.computed(token, lambda: FormulaValue(sp.diff(of.expression, variable, order)))
         return self.derived
 
     def primed(self, opened: Token, of: FormulaValue) -> FormulaValue:
-        """Return the derivative of a parenthesis with primes behind it, in the variable of the formula."""
+        """Return the derivative of a parenthesis with primes, in the variable of the formula."""
         if self.token.kind != "prime":
             return of
         at, free = self.token, sorted(of.expression.free_symbols, key=str)

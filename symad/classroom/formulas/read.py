@@ -1,8 +1,8 @@
 """Read typed formulas with a tokeniser and a parser of our own. Only known names have a meaning.
 
 `read_formula` takes what people write (2x, 3x^2 v, x sin x, eps_1 eps_2, f''(x), LaTeX) and SymPy's own notation.
-Numbers stay exact: 0.1 is 1/10. What can be read in two ways is refused with both readings, and so is what would take
-long: every refusal is an ArgumentError with the column and what to write instead. docs/notation.md has all notations.
+Numbers stay exact: 0.1 is 1/10. Ambiguous text is refused with both readings, and expressions that would take too long
+are refused: every refusal is an ArgumentError with the column and the advice. docs/notation.md has all notations.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*
 
 
 def is_inverse_note(note: str) -> bool:
-    """Return whether a note says that sin^(-1) is read as an inverse function."""
+    """Whether a note says that sin^(-1) is read as an inverse function."""
     return INVERSE in note
 
 
 @dataclass(frozen=True)
 class FormulaReading:
-    """The expression of a formula, and the assumptions made in reading it.
+    """The expression of a formula, and the assumptions of its reading.
 
     `derives` says whether something is differentiated in it, as in (x^2)' sin x, and `derivative` whether it is nothing
     but such a derivative. `decimals` has symbols for decimal numbers, where they are kept apart, each with its value
@@ -66,13 +66,13 @@ class FormulaReading:
 def read_formula(
     text: str, names: Names = (), *, others: bool = True, functions: bool = True, point: sp.Expr | None = None
 ) -> sp.Expr:
-    """Return the SymPy expression of a formula as people type it; it is parsed, and never evaluated as Python.
+    """Return the SymPy expression of a typed formula. It is parsed, never evaluated as Python.
 
     `names` declares symbols, undefined functions ("f(x)"), and what else a name stands for ({"c": 3}). Other names
     become symbols where they are no function and no constant; with `others=False` they are refused, and with
     `functions=False` functions that are not declared. Declared names say where a word is a product: with x and v
-    declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. NotationWarning tells what was taken for granted: a
-    decimal comma, a product such as `ωt` in which a letter is not declared.
+    declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. NotationWarning names the assumptions: a decimal
+    comma, or a product such as `ωt` with an undeclared letter.
 
     >>> read_formula("2x^3 + x sin(x)/2")
     2*x**3 + x*sin(x)/2
@@ -98,7 +98,7 @@ def reading(
     bare: Container[str] = (),
     decimals: bool = False,
 ) -> FormulaReading:
-    """Return how a text, or a part of it, is read; f(x) = ... and y = ... are their right sides.
+    """Return the reading of a text, or of a part of it. f(x) = ... and y = ... stand for their right sides.
 
     Names in `bare` are functions of `point` that need no argument: f'g + fg'. With `decimals`, decimal numbers are kept
     apart as symbols.
@@ -126,9 +126,9 @@ def reading(
 
 
 class _Parser(NameReadings):
-    """Precedence by descent, from sums down to names; as deep as DEPTH_LIMIT and no deeper."""
+    """Recursive descent by precedence, from sums to names, at most DEPTH_LIMIT deep."""
 
-    products: Sequence[str] = ()  # notes on words that are read as products
+    products: Sequence[str] = ()  # notes on words read as products
 
     def whole(self) -> FormulaValue:
         """Return the value of the whole text."""
@@ -143,7 +143,7 @@ class _Parser(NameReadings):
         return value
 
     def notes(self) -> Sequence[str]:
-        """Return what was taken for granted."""
+        """Return the assumptions made in reading."""
         if self.decimal is None:
             return [*self.products, *self.inverses]
         place = self.tokens.index(self.decimal)
@@ -186,13 +186,13 @@ class _Parser(NameReadings):
         return self.computed(operator, lambda: reciprocal(factor))
 
     def _goes_on(self) -> bool:
-        """Return whether a factor follows that no sign stands before."""
+        """Whether a factor follows without a sign."""
         after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
         power = self.token.kind == "number" and self.token.spaced and after.text == "**"  # x 2^x
         return power or (self.starts() and self.token.kind not in ("number", "fraction"))
 
     def _ask_about_fraction(self, start: Token, division: Token) -> None:
-        """Refuse a factor without a sign after a division, and write out where it may stand."""
+        """Refuse a factor without a sign after a division; the message has both readings."""
         at, above, below = self.token, self.written(start, division), self.written(division)[1:].strip()
         self.power()
         factor = self.text[at.column : self.tokens[self.position - 1].end]
@@ -218,7 +218,7 @@ class _Parser(NameReadings):
         return base
 
     def _check_exponent_ends(self, base: Token, operator: Token, exponent: Token) -> None:
-        """Refuse an exponent that may go on: e^2x, x^ny, x^1/2; in x^2y the y is a factor."""
+        """Refuse an exponent that may continue: e^2x, x^ny, x^1/2. In x^2y, y is a factor."""
         last = self.tokens[self.position - 1]
         if exponent.kind == "name" and exponent.text == "T" and known(self.names, "T") is None:
             refuse(self.text, exponent.column, "a transposed matrix", "give a formula of numbers", "^T has one meaning")

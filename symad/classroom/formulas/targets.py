@@ -23,7 +23,7 @@ from symad.tracing.calling.function_names import name_of
 
 
 def load_function(target: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return the function that `path/to/file.py:name` names, and its example arguments.
+    """Return the function `path/to/file.py:name`, and its example arguments.
 
     The file gives the point as `example_args` (a tuple, or a dict from function name to tuple) or as defaults of the
     function's arguments. ArgumentError says what is missing, wrong or not finite, and where.
@@ -53,7 +53,7 @@ def _import_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ArgumentError(f"{str(path)!r} is not a Python file", do="give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses and pickles look their module up there
+    sys.modules[path.stem] = module  # dataclasses and pickle look up modules there
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
@@ -97,7 +97,7 @@ def _check_finite(arguments: tuple[Any, ...], path: str) -> None:
 def of_first_argument(
     function: Callable[..., Any], arguments: tuple[Any, ...], where: str
 ) -> tuple[Callable[..., Any], Any]:
-    """Return a function of its first argument alone, the others held, and that argument; `where` is for the error.
+    """Return a function of its first argument with the others fixed, and that argument. `where` is for errors.
 
     >>> function, x = of_first_argument(pow, (2.0, 3.0), "nowhere")
     >>> function(x)
@@ -120,7 +120,7 @@ def of_first_argument(
 def formula_at(
     text: str, values: Mapping[str, float], variables: Sequence[str] = (), functions: Sequence[str] = ()
 ) -> tuple[sp.Expr, Any]:
-    """Return the expression of a formula, and its symbols as `given` takes them: one, several, or with their values.
+    """Return the expression of a formula and its symbols for `given`: one, several, or with values.
 
     >>> formula_at("x*sin(y)", {"y": 0.5})
     (x*sin(y), {x: x, y: 0.5})
@@ -139,7 +139,7 @@ def formula_at(
 
 
 def number_of(text: str, name: str) -> float:
-    """Return the number that somebody typed for a name: 0.5, pi/4; ArgumentError for anything else."""
+    """Return a number typed for a name, such as 0.5 or pi/4; else ArgumentError."""
     value = read_formula(text)
     if value.free_symbols or not value.is_finite:
         raise ArgumentError(f"{name}={text}", do="give a finite number, such as 0.5 or pi/4")

@@ -12,7 +12,7 @@ from symad.errors import ArgumentError
 
 LENGTH_LIMIT = 4000  # characters
 TOKEN_LIMIT = 2000
-_SHOWN = 60  # characters of a refused formula that are shown
+_SHOWN = 60  # characters of a refused formula in a message
 
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ", "0123456789-+xytnkm")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -25,7 +25,7 @@ STYLED = {
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/", "⁄": "/"}
 _PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
 _ROOTS = {"√": "2", "∛": "3", "∜": "4"}
-_GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that readers tell from Latin letters
+_GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that look different from Latin letters
 NAME = rf"[A-Za-z{_GREEK}][A-Za-z0-9_{_GREEK}₀-₉]*"
 _TOKENS = re.compile(
     r"(?P<space>[ \t\r\n\u00a0\u2009\u202f]+)"
@@ -85,7 +85,7 @@ class DerivativeSign(Token):
 
 
 def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoReturn:
-    """Raise the ArgumentError of a formula: what was met at which column, what to write instead, and a caret."""
+    """Raise the ArgumentError of a formula, with the text at a column, the advice, and a caret."""
     start = max(0, min(column - _SHOWN // 2, len(text) - _SHOWN))
     shown = "".join(c if c.isprintable() else "�" for c in text[start : start + _SHOWN])
     before, after = ("… " if start else ""), (" …" if start + _SHOWN < len(text) else "")
@@ -96,7 +96,7 @@ def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoRetur
 
 
 def asked_back(text: str, column: int, what: str, first: str, second: str) -> NoReturn:
-    """Raise the ArgumentError of what has two readings, with both written out, the usual one first."""
+    """Raise the ArgumentError of an ambiguous text with both readings, the usual one first."""
     first, second = (re.sub(r"(?<!\*)\*(?!\*)", "·", reading) for reading in (first, second))
     do = f"write {_line(first)} or {_line(second)}, whichever is meant; recommended: {_line(first)}"
     refuse(text, column, what, do, "it has two readings")
@@ -108,7 +108,7 @@ def _line(reading: str) -> str:
 
 
 def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]:
-    """Return the words of a part of a text, those of LaTeX as they are, the last one of kind "end".
+    """Return the words of a part of a text, LaTeX commands unchanged. The last has the kind "end".
 
     >>> [token.text for token in scanned("2x² − f'(x)")]
     ['2', 'x', '2', '-', 'f', "'", '(', 'x', ')', '']
@@ -139,7 +139,7 @@ def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]
 
 
 def _last(text: str, start: int, end: int) -> int:
-    """Return where a text ends without the full stop of a sentence: that of a number belongs to the number."""
+    """Return where a text ends without a sentence's full stop. The point of a number stays."""
     shown = text[start:end].rstrip(" \t\r\n$")
     if shown.endswith(".") and not shown.endswith("..") and re.search(r"[^0-9\s.]\s*\.$", shown):
         return start + len(shown) - 1
@@ -147,7 +147,7 @@ def _last(text: str, start: int, end: int) -> int:
 
 
 def _derivative_sign(text: str, position: int, spaced: bool) -> DerivativeSign | None:
-    """Return d/dx before what is differentiated, and \\frac{dy}{dx}, at a position of a text."""
+    """Return d/dx before an operand, or \frac{dy}{dx}, at a position of a text."""
     if text[position] not in "\\d∂":
         return None
     found = _LATEX_SIGN.match(text, position) or _PLAIN_SIGN.match(text, position)

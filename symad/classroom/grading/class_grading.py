@@ -25,20 +25,19 @@ from symad.limits import time_limit
 SECONDS = 10.0  # for one answer
 MOST_ANSWERS = 10_000
 LARGEST_ANSWER, LARGEST_TABLE = 1_000_000, 100_000_000  # bytes
-_WHO = 6  # names that are listed beside a mistake
+_WHO = 6  # names listed beside a mistake
 _VERDICTS = ("right", "unfinished", "wrong", "undecided", "unreadable")
 _STYLES: dict[str, Any] = {"right": "right", "unfinished": "right", "wrong": "wrong"}
 COLUMNS = ("name", "mark", "of", "verdict", "line", "term", "mistake", "note")
 
 
 class Unreadable(str):
-    """The answer of a file that cannot be read: no text, and the error that says why."""
+    """The answer of an unreadable file: an empty text with the error."""
 
     __slots__ = ("error",)
     error: ArgumentError
 
     def __new__(cls, error: ArgumentError) -> Unreadable:
-        """Make it of the error."""
         made = super().__new__(cls)
         made.error = error
         return made
@@ -46,7 +45,7 @@ class Unreadable(str):
 
 @dataclass(frozen=True)
 class Graded(Shown):
-    """One pupil's answer: the result, or why it could not be read. A teacher has to look where there is no mark."""
+    """One pupil's answer: the result, or the error in reading it. Without a mark, a teacher has to look."""
 
     name: str
     answer: str
@@ -65,18 +64,17 @@ class Graded(Shown):
 
     @property
     def mark(self) -> float | None:
-        """The points; None where it was not read, or not decided."""
+        """The points; None if the answer is unreadable or undecided."""
         part = {"right": 1.0, "unfinished": self.question.unfinished, "wrong": 0.0}.get(self.verdict)
         return None if part is None else part * self.question.points
 
     @property
     def mistakes(self) -> tuple[str, ...]:
-        """The kinds of the mistakes that lead to what was written; several where any of them does."""
+        """The kinds of the mistakes that lead to the answer; several if any of them does."""
         return tuple(mistake.kind for mistake in self.found.mistakes) if self.found is not None else ()
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"{self.name}: {self.question.name}"
 
     def document(self) -> Document:
@@ -90,7 +88,7 @@ class Graded(Shown):
         return (*head, *said, *([Code("\n".join(rest))] if rest else []))
 
     def row(self) -> tuple[str, ...]:
-        """Return its line of a table of marks."""
+        """Return the line of the answer in a table of marks."""
         found, mark = self.found, "" if self.mark is None else f"{self.mark:g}"
         line = str(found.line.number) if found is not None and found.line is not None else ""
         term = signs_of(found.term) if found is not None and found.term is not None else ""
@@ -101,19 +99,18 @@ class Graded(Shown):
 
 @dataclass(frozen=True)
 class GradedClass(Shown):
-    """All answers to a question, graded, in the order in which they were given."""
+    """All answers to a question, graded, in their order."""
 
     question: Question
     graded: tuple[Graded, ...]
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"{self.question.name}: {counted(len(self.graded), 'answer')}"
 
     @cached_property
     def mistakes(self) -> dict[str, list[str]]:
-        """The kinds of mistakes with the names of those who may have made them, the most frequent first."""
+        """The kinds of mistakes with the names of the pupils who may have made them, most frequent first."""
         counts = Counter(kind for each in self.graded for kind in dict.fromkeys(each.mistakes))
         return {kind: [each.name for each in self.graded if kind in each.mistakes] for kind, _ in counts.most_common()}
 
@@ -141,7 +138,7 @@ class GradedClass(Shown):
         return (name, mark, Marked(verdict, style) if style else verdict, line, kinds)
 
     def csv(self) -> str:
-        """Return the marks as a table for a spreadsheet; no cell in it is a formula there."""
+        """Return the marks as a table for a spreadsheet. No cell is a formula there."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -149,7 +146,7 @@ class GradedClass(Shown):
         return text.getvalue()
 
     def write_pages(self, folder: str | Path) -> list[Path]:
-        """Write class.html and one page for each pupil into a folder; ArgumentError where that cannot be done."""
+        """Write class.html and one page for each pupil into a folder; ArgumentError if that fails."""
         folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -168,7 +165,7 @@ def grade_class(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> GradedClass:
-    """Return the answers of a class, graded; one that cannot be read, or takes too long, does not stop the others.
+    """Grade the answers of a class. One that is unreadable or takes too long does not stop the others.
 
     `progress(graded, answers)` is called after each.
 
@@ -199,13 +196,13 @@ def grade_class(
 
 
 def _said(error: WorkbenchError) -> str:
-    """Return what an error says, with the place in the answer but without that in a program."""
+    """Return an error with its place in the answer, without its place in a program."""
     said = str(error) if error.where.startswith("line ") else str(error).removeprefix(f"{error.where}: ")
     return f"too long: {said}" if isinstance(error, LimitError) else said
 
 
 def read_answers(path: str | Path, name_column: str = "", answer_column: str = "") -> list[tuple[str, str]]:
-    """Return names and answers: of a folder its files (name.txt), of a .csv file its rows; ArgumentError for neither.
+    """Return names and answers: the files name.txt of a folder, or the rows of a .csv file; else ArgumentError.
 
     The columns of a table are called name and answer, or as is said. A file that cannot be read is an `Unreadable`
     answer; so is a link, which is not followed: it may lead out of the folder.
@@ -230,7 +227,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _shown_name(name: str) -> str:
-    """Return a name of a file as text: bytes that are no UTF-8 are replaced."""
+    """Return a file name as text. Invalid UTF-8 bytes are replaced."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -267,7 +264,7 @@ def _few(names: list[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a cell that a spreadsheet does not take for a formula, unless it is a number."""
+    """Return a cell that a spreadsheet does not interpret as a formula, unless it is a number."""
     return (
         text
         if not text.startswith(("=", "+", "-", "@", "\t", "\r")) or re.fullmatch(r"-?[0-9.]+", text)

@@ -1,7 +1,6 @@
 """Adapters between questions and learning systems that ask for marks.
 
-A wrong diagnosis is worse than none: where an answer is not decided, it is not graded, and where several mistakes fit,
-all of them are named.
+A wrong diagnosis is worse than none: an undecided answer is not graded, and if several mistakes fit, all are named.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _MAXIMA = {"%e": "e", "%pi": "pi"}
 
 
 def grade_for_prairielearn(question: Question, answer: Mapping[str, Any] | str, name: str = "answer") -> dict[str, Any]:
-    """Return what `grade(data)` of a PrairieLearn question has to put into `data`.
+    """Return the entries that `grade(data)` of a PrairieLearn question has to put into `data`.
 
     `answer` is that `data` (its submitted_answers[name] is taken), or the text itself. In server.py:
 
@@ -46,10 +45,10 @@ def grade_for_prairielearn(question: Question, answer: Mapping[str, Any] | str, 
 
 
 def grade_for_stack(question: Question, answer: Mapping[str, Any] | str, name: str = "ans1") -> dict[str, Any]:
-    """Return the answer to STACK's call for a grade: isgradable, score (0 to 1), prts with feedback in HTML.
+    """Return the answer to STACK's grading call: isgradable, score (0 to 1), prts with feedback in HTML.
 
-    `answer` is what is posted, {"answers": {"ans1": "3*x^2"}, ...}, or the text itself; it may have %e and %pi, as
-    Maxima calls them. What cannot be read or decided is not gradable, and the feedback says why.
+    `answer` is the posted object, {"answers": {"ans1": "3*x^2"}, ...}, or the text itself; it may use Maxima's %e and
+    %pi. An unreadable or undecided answer is not gradable, and the feedback says why.
 
     >>> found = grade_for_stack(Question("e^x"), {"answers": {"ans1": "%e^x"}})
     >>> found["isgradable"], found["score"]
@@ -71,7 +70,7 @@ def grade_for_stack(question: Question, answer: Mapping[str, Any] | str, name: s
 
 
 def feedback(graded: Graded) -> str:
-    """Return what a pupil is told, as HTML in which nothing that was typed is markup."""
+    """Return feedback for a pupil as HTML. Typed text is escaped."""
     found = graded.found
     if found is None:
         first, *rest = graded.problem.split("\n")
@@ -96,7 +95,7 @@ def _graded(question: Question, name: str, text: str) -> Graded:
 
 
 def _part(graded: Graded) -> float | None:
-    """Return which part of the points an answer gets; None where it was not read or not decided."""
+    """Return the fraction of the points for an answer; None if it is unreadable or undecided."""
     if graded.question.points <= 0:
         raise ArgumentError(
             f"points = {graded.question.points:g}", do="give a question points, so that parts can be given"

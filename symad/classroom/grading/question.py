@@ -31,7 +31,7 @@ MOST_ORDERS = 100
 
 @dataclass(frozen=True)
 class Question:
-    """A question: a derivative of some order, or an expansion along directions, of a formula in its variables.
+    """A question: a derivative of some order, or an expansion along directions, of a formula.
 
     `functions` are names of undefined functions, `epsilons` what the question calls its epsilons, `at` a point.
     `digits` are the significant digits that decimal numbers need, 0 where they have to be exact.
@@ -59,11 +59,11 @@ class Question:
 
     @property
     def name(self) -> str:
-        """What it is called on pages."""
+        """The question's name on pages."""
         return self.title or f"{'Expansion' if self.directions else 'Derivative'} of {self.formula}"
 
     def problem(self) -> AnswerProblem:
-        """Return what answers are compared with; ArgumentError for a question that has no answer."""
+        """The problem that answers are compared with; ArgumentError for a question without an answer."""
         other = with_decimal_logarithms(self.formula)
         problem = self._as_read()
         return problem if other == self.formula else replace(problem, otherwise=replace(self, formula=other).problem())
@@ -88,7 +88,7 @@ class Question:
         return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
 
     def as_meant(self, answer: Any) -> Any:
-        """Return an answer with notations of two readings written as the question says that they are meant.
+        """Return an answer with ambiguous notations written as the question defines them.
 
         >>> Question("x^2/4", readings={"1/2x": "x/2"}).as_meant("= 1/2x")
         '= (x/2)'
@@ -101,12 +101,12 @@ class Question:
         return answer
 
     def checked(self, answer: Any) -> CheckedAnswer:
-        """Return an answer, checked; ArgumentError with its place for one that cannot be read."""
+        """Return an answer, checked; ArgumentError with its place if it cannot be read."""
         return checked_answer(self.as_meant(answer), self.problem())
 
 
 def read_question(path: str | Path) -> Question:
-    """Return the question in a TOML file; ArgumentError for a file that has none.
+    """Return the question in a TOML file; ArgumentError if there is none.
 
     The names in the file are those of `Question`: formula = "x^3", directions = ["v", "w"], points = 2...
     """
@@ -119,13 +119,13 @@ def read_question(path: str | Path) -> Question:
         found = tomllib.loads(text.decode("utf-8"))
     except RecursionError as error:
         raise ArgumentError(f"cannot read {str(path)!r}", why="it is nested too deep", do="write it flat") from error
-    except (OSError, ValueError) as error:  # of UTF-8, of TOML, and of integers with thousands of digits
+    except (OSError, ValueError) as error:  # invalid UTF-8 or TOML, or integers with thousands of digits
         raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do='write a line formula = "x^3"') from error
     return question_of(found, str(path))
 
 
 def question_of(found: Mapping[str, Any], where: str = "question") -> Question:
-    """Return a question from its parts by name; ArgumentError for a part that does not exist, or does not fit."""
+    """Return a question from its named parts; ArgumentError for an unknown or invalid part."""
     known = {each.name: each for each in fields(Question)}
     for name in found:
         if name not in known:

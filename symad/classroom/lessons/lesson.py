@@ -1,6 +1,6 @@
 """A lesson step by step: prose, code, and the printed and shown output of the code.
 
-A lesson is a file of ours: it is run as any program, cell by cell, in one set of names. Nothing of a user is.
+A lesson is a file of symad: it is run like any program, cell by cell, in one namespace. No text of a user is executed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from symad.display import markdown, notebook, terminal
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 
-LONGEST_OUTPUT = 20_000  # letters that a cell printed, or that a value is written with
+LONGEST_OUTPUT = 20_000  # letters of the printed output of a cell, or of a value
 
 
 @dataclass(frozen=True)
 class RunCell:
-    """A code cell, and its printed and shown output; None if it was not run."""
+    """A code cell with its printed output and its value; None before it is run."""
 
     text: str
     printed: str = ""
@@ -40,17 +40,18 @@ class RunCell:
         return (doc.Code(self.text, "python"), *printed, *self.results())
 
     def results(self) -> doc.Document:
-        """Return what the value looks like, with headings that stand below those of a lesson."""
+        """Return the value as blocks. Its headings are below those of a lesson."""
         if self.value is None:
             return ()
         if isinstance(self.value, Shown):
-            return tuple(_lowered(block) for block in _document(self.value))
+            blocks = _document(self.value)
+            return tuple(replace(b, depth=b.depth + 2) if isinstance(b, doc.Heading) else b for b in blocks)
         if isinstance(self.value, sp.Basic):
             return (doc.Formula(self.value),)
         return (doc.Code(repr(self.value)[:LONGEST_OUTPUT]),)
 
     def in_notebook(self) -> notebook.Cell:
-        """Return the cell as one of a notebook, with its results."""
+        """Return the cell as a notebook cell with its results."""
         shown = markdown.body(self.results())
         plain = terminal.plain(self.results(), terminal.WIDTH) if shown else ""
         return notebook.code(self.text, self.printed, shown, plain)
@@ -58,7 +59,7 @@ class RunCell:
 
 @dataclass(frozen=True)
 class LessonStep:
-    """A step of a lesson: prose, code cells, and what the workbench shows beside them."""
+    """A step of a lesson: prose, code cells, and the question for the workbench beside them."""
 
     prose: doc.Document
     code: tuple[RunCell, ...] = ()
@@ -67,12 +68,11 @@ class LessonStep:
 
     @property
     def title(self) -> str:
-        """The first heading, or the beginning of the prose."""
+        """The first heading, "" if there is none."""
         heads = [block.text for block in self.prose if isinstance(block, doc.Heading)]
         return heads[0] if heads else ""
 
     def blocks(self) -> doc.Document:
-        """Return all of it."""
         return (*self.prose, *(block for cell in self.code for block in cell.blocks()))
 
 
@@ -94,16 +94,16 @@ class Lesson(Shown):
         return {".ipynb": self._notebook}
 
     def _notebook(self) -> str:
-        """Return the lesson as a notebook: its cells of code can be run, and have the results that they had here."""
-        made = []
+        """Return the lesson as a notebook with runnable cells and their results."""
+        cells = []
         for step in self.steps:
-            made += [notebook.prose(step.source)] * bool(step.source)
-            made += [cell.in_notebook() for cell in step.code]
-        return notebook.written(made, self.title)
+            cells += [notebook.prose(step.source)] * bool(step.source)
+            cells += [cell.in_notebook() for cell in step.code]
+        return notebook.written(cells, self.title)
 
 
 def lesson(number: int) -> Lesson:
-    """Return a lesson, run; ArgumentError where there is none of that number.
+    """Run a lesson; ArgumentError for an unknown number.
 
     >>> lesson(1).steps[0].title
     'Dual numbers'
@@ -112,7 +112,7 @@ def lesson(number: int) -> Lesson:
 
 
 def read_steps(number: int) -> list[LessonStep]:
-    """Return the steps of a lesson as they are written, none of their code run."""
+    """Return the steps of a lesson without running their code."""
     steps: list[LessonStep] = []
     for cell in cells_of(lesson_path(number)):
         if cell.prose:
@@ -123,7 +123,7 @@ def read_steps(number: int) -> list[LessonStep]:
 
 
 def run_steps(number: int) -> Iterator[LessonStep]:
-    """Yield the steps of a lesson one after the other, each when its code has been run."""
+    """Yield the steps of a lesson in order, each after its code has run."""
     path = lesson_path(number)
     code = iter([cell for cell in cells_of(path) if not cell.prose])
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -132,7 +132,7 @@ def run_steps(number: int) -> Iterator[LessonStep]:
 
 
 def run_cell(cell: LessonCell, path: Path, names: dict[str, Any]) -> RunCell:
-    """Run a cell as a notebook does: its last expression is shown; errors of its lines are raised."""
+    """Run a cell as a notebook does. Its last expression is its value; errors are raised."""
     tree = ast.increment_lineno(ast.parse(cell.text), cell.line)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
@@ -144,12 +144,8 @@ def run_cell(cell: LessonCell, path: Path, names: dict[str, Any]) -> RunCell:
 
 
 def _document(shown: Shown) -> doc.Document:
-    """Return what is shown; where a picture needs an extra that is not there, the words, and what to install."""
+    """Return a result's document. If a picture needs a missing extra, return words and how to install it."""
     try:
         return shown.document()
     except ArgumentError as error:
         return (*shown.words(), doc.Paragraph(doc.Marked(str(error), "muted")))
-
-
-def _lowered(block: doc.Block) -> doc.Block:
-    return replace(block, depth=block.depth + 2) if isinstance(block, doc.Heading) else block

@@ -1,7 +1,7 @@
 """Find lesson files and split them into cells (jupytext's percent format).
 
-A cell begins with `# %%`, or with `# %% [markdown]` for prose in comments. A cell of prose may say what the workbench
-shows beside it, as metadata of the cell:
+A cell begins with `# %%`, or with `# %% [markdown]` for prose in comments. Metadata of a prose cell select the
+workbench's panes beside it:
 `# %% [markdown] workbench="f: x^3; at: x=2; take: derivative; k: 1; see: expansion, graph"`.
 """
 
@@ -23,7 +23,7 @@ _PROSE = re.compile(r"#( .*)?")
 
 @dataclass(frozen=True)
 class LessonCell:
-    """A cell: prose or code, its text, the line before it, what the workbench shows beside it."""
+    """A cell: prose or code, its text, the line before it, and the question for the workbench beside it."""
 
     prose: bool
     text: str
@@ -32,7 +32,7 @@ class LessonCell:
 
 
 def folder() -> Path:
-    """Return the folder of the lessons: with the examples in the repository, beside this file where it is installed."""
+    """Return the folder of the lessons: `examples/lessons` in the repository, `texts` in an installation."""
     installed = Path(__file__).parent / "texts"
     return installed if installed.is_dir() else Path(__file__).parents[3] / "examples" / "lessons"
 
@@ -44,15 +44,15 @@ def titles() -> dict[int, str]:
     >>> titles()[3]
     'Perturbation confusion'
     """
-    found = {}
+    titles_found = {}
     for path in sorted(folder().glob("[0-9][0-9]_*.py")):
         head = path.read_text(encoding="utf-8").split("\n", 2)[1]
-        found[int(path.name[:2])] = head.removeprefix("# # ")
-    return found
+        titles_found[int(path.name[:2])] = head.removeprefix("# # ")
+    return titles_found
 
 
 def lesson_path(number: int) -> Path:
-    """Return the file of a lesson; ArgumentError where there is none of that number."""
+    """Return the file of a lesson; ArgumentError for an unknown number."""
     paths = list(folder().glob(f"{number:02}_*.py"))
     if number not in titles() or not paths:
         raise ArgumentError(f"lesson {number}", do=f"there are lessons {', '.join(map(str, titles()))}")
@@ -60,33 +60,32 @@ def lesson_path(number: int) -> Path:
 
 
 def cells_of(path: Path) -> list[LessonCell]:
-    """Return the cells of a lesson; ArgumentError where it is no percent format."""
+    """Return the cells of a lesson; ArgumentError if it is not in percent format."""
     lines = path.read_text(encoding="utf-8").split("\n")
     starts = [k for k, line in enumerate(lines) if line.startswith(BEGIN)]
     if not starts or starts[0] != 0:
-        what = "does not begin with a cell" if starts else "has no cells"
-        raise ArgumentError(f"a lesson that {what}", where=path.name, do=f"begin each cell with {BEGIN}")
+        problem = "does not begin with a cell" if starts else "has no cells"
+        raise ArgumentError(f"a lesson that {problem}", where=path.name, do=f"begin each cell with {BEGIN}")
     return [_cell(path, start, lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
 
 
 def _cell(path: Path, start: int, lines: list[str]) -> LessonCell:
-    found, where = _MARKER.match(lines[0]), f"{path.name}:{start + 1}"
-    if not found:
+    marker, where = _MARKER.match(lines[0]), f"{path.name}:{start + 1}"
+    if not marker:
         raise ArgumentError(f"{lines[0]!r} is no marker of a cell", where=where, do="write # %% or # %% [markdown]")
     body = lines[1:]
-    if found[1]:
-        bad = [line for line in body if line and not _PROSE.fullmatch(line)]
-        if bad:
+    if marker[1]:
+        if bad := [line for line in body if line and not _PROSE.fullmatch(line)]:
             raise ArgumentError(f"code in a cell of prose: {bad[0]!r}", where=where, do="begin another cell before it")
         body = [line.removeprefix("#").removeprefix(" ") for line in body]
-    return LessonCell(bool(found[1]), "\n".join(body).strip("\n"), start + 1, _beside(found[2] or "", where))
+    return LessonCell(bool(marker[1]), "\n".join(body).strip("\n"), start + 1, _beside(marker[2] or "", where))
 
 
 def _beside(text: str, where: str) -> dict[str, str]:
     parts = [part.partition(":") for part in text.split(";") if part.strip()]
-    given = {name.strip(): value.strip() for name, _, value in parts}
-    if (given and "f" not in given) or not given.keys() <= PARTS.keys():
+    parts_given = {name.strip(): value.strip() for name, _, value in parts}
+    if (parts_given and "f" not in parts_given) or not parts_given.keys() <= PARTS.keys():
         raise ArgumentError(
             f"{text!r} beside a lesson", where=where, do=f"give f, and what you need of {', '.join(PARTS)}"
         )
-    return {PARTS[name]: value for name, value in given.items()}
+    return {PARTS[name]: value for name, value in parts_given.items()}

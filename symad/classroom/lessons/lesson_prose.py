@@ -1,6 +1,6 @@
 r"""Turn lesson prose into a document: headings, lists, **bold**, *italic*, `code`, $formulas$.
 
-That much of Markdown the lessons use; anything else stands as it is written.
+The lessons use only these parts of Markdown; other text stays unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ITEM = re.compile(r"- ")
 
 
 def document_of(text: str) -> doc.Document:
-    """Return prose as blocks: paragraphs stand between empty lines, an item of a list is one of its own.
+    """Return prose as blocks. Empty lines separate paragraphs; each list item is a paragraph.
 
     >>> document_of("## Why\\n\\nAs $x^2$\\nis.")
     (Heading(text='Why', depth=2), Paragraph(content=('As ', Typeset(latex='x^2'), ' is.')))
@@ -23,8 +23,7 @@ def document_of(text: str) -> doc.Document:
     blocks: list[doc.Block] = []
     for part in re.split(r"\n\s*\n|\n(?=- )", text):
         line = " ".join(part.split())
-        heading = _HEADING.fullmatch(line)
-        if heading:
+        if heading := _HEADING.fullmatch(line):
             blocks.append(doc.Heading(heading[2], len(heading[1])))
         elif line:
             blocks.append(doc.Paragraph(_inlines(_ITEM.sub("• ", line, count=1) if _ITEM.match(line) else line)))
@@ -32,14 +31,14 @@ def document_of(text: str) -> doc.Document:
 
 
 def _inlines(line: str) -> tuple[doc.Inline, ...]:
-    found: list[doc.Inline] = []
+    parts: list[doc.Inline] = []
     end = 0
     for match in _INLINE.finditer(line):
         if match.start() > end:
-            found.append(line[end : match.start()])
-        found.append(_inline(str(match.lastgroup), match[str(match.lastgroup)]))
+            parts.append(line[end : match.start()])
+        parts.append(_inline(str(match.lastgroup), match[str(match.lastgroup)]))
         end = match.end()
-    return (*found, line[end:]) if end < len(line) else tuple(found)
+    return (*parts, line[end:]) if end < len(line) else tuple(parts)
 
 
 def _inline(kind: str, text: str) -> doc.Inline:

@@ -1,8 +1,8 @@
 """Enclosures: balls that contain the exact values of rows (python-flint, extra "rigorous").
 
-Every operation is carried out by Arb on midpoints with an error bound, so that a result is a proof: the exact number
-is inside. More bits make the balls smaller; where none do - a comparison of equal numbers that are not known exactly,
-an exact zero behind cancellation, a point where nothing is defined - the ball stays wide or is nan, and says so.
+Arb carries out every operation on midpoints with an error bound, so a result is a proof: the exact number is inside.
+More bits make the balls smaller, except for comparisons of equal numbers that are not known exactly, exact zeros behind
+cancellation, and points outside a domain: there the ball stays wide or is nan.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from symad.tracing.trace import Trace
 
 NUMBERS = {**ARITHMETIC, **ELEMENTARY, **SPECIAL, **DISTRIBUTIONS, **COMPARISONS}
 MOST_BITS = 16384
-_LOCK = RLock()  # Arb's working precision stands in one global place
+_LOCK = RLock()  # Arb's working precision is global
 
 
 @contextmanager
 def working_bits(bits: int) -> Iterator[None]:
-    """Work at a precision of so many bits; one thread at a time."""
+    """Work at a precision of `bits` bits, one thread at a time."""
     with _LOCK, flint().ctx.workprec(bits):
         yield
 
@@ -56,14 +56,14 @@ def working_bits(bits: int) -> Iterator[None]:
 def enclosures(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], precision: int) -> list[Ball]:
     """Return a ball (`flint.arb`) around the exact value of each wanted row, computed with `precision` bits.
 
-    `rows` is a program or a graph; `inputs` gives numbers, taken exactly, or balls for its input rows. A truth value
-    is the ball 0 or 1, one that cannot be decided both. ArgumentError names a head without an enclosure, and the extra
-    when python-flint is missing; UnboundSymbolError an input without a value.
+    `rows` is a program or a graph; `inputs` has an exact number or a ball for each input row. A truth value is the ball
+    0 or 1, an undecided one contains both. ArgumentError names a head without an enclosure, or the extra if
+    python-flint is missing; UnboundSymbolError names an input without a value.
 
     >>> from symad.tracing.trace import trace
     >>> traced = trace(lambda x: x**0.5, 2.0)
-    >>> [found] = enclosures(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: 2.0}, precision=100)
-    >>> print(found)
+    >>> [root] = enclosures(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: 2.0}, precision=100)
+    >>> print(root)
     [1.41421356237310 +/- 4.96e-15]
     """
     with working_bits(precision):
@@ -74,26 +74,26 @@ def enclosures(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], pre
 
 
 def tight(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], bits: float) -> list[Ball]:
-    """Return enclosures with so many known bits each, or as many as the largest precision gives.
+    """Return enclosures with at least `bits` known bits, or as many as the largest precision gives.
 
     >>> from symad.tracing.trace import trace
     >>> traced = trace(lambda x: (1 + x) - 1, 0.1)
-    >>> [found] = tight(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: 1e-200}, 100)
-    >>> known_bits(found) > 100
+    >>> [difference] = tight(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: 1e-200}, 100)
+    >>> known_bits(difference) > 100
     True
     """
-    found: dict[int, Ball] = {}
+    balls: dict[int, Ball] = {}
     precision = int(bits) + 64
-    while open_rows := [row for row in dict.fromkeys(wanted) if row not in found or known_bits(found[row]) < bits]:
-        found.update(zip(open_rows, enclosures(rows, open_rows, inputs, precision), strict=True))
+    while open_rows := [row for row in dict.fromkeys(wanted) if row not in balls or known_bits(balls[row]) < bits]:
+        balls.update(zip(open_rows, enclosures(rows, open_rows, inputs, precision), strict=True))
         if precision >= max(MOST_BITS, bits + 64):
             break
         precision *= 4
-    return [found[row] for row in wanted]
+    return [balls[row] for row in wanted]
 
 
 def known_bits(enclosure: Ball) -> float:
-    """Return how many leading bits of its exact number a ball gives: infinitely many of one number, none of nan.
+    """Return the number of known leading bits of a ball: infinite for an exact number, -inf for nan.
 
     >>> known_bits(flint().arb(3)), known_bits(flint().arb("1 +/- 0.1")) < 5, known_bits(flint().arb.nan())
     (inf, True, -inf)
@@ -104,7 +104,7 @@ def known_bits(enclosure: Ball) -> float:
 
 
 def results_of(kernel_or_trace: Kernel | Trace) -> tuple[Rows, list[int | None]]:
-    """Return the rows of a kernel or a trace, and which of them each result is, in flat order; None where it is 0."""
+    """Return the rows of a kernel or a trace, and the row of each result in flat order; None for a zero."""
     if isinstance(kernel_or_trace, Trace):
         return kernel_or_trace.graph, list(kernel_or_trace.outputs.flat)
     if not isinstance(kernel_or_trace, Kernel):
@@ -117,15 +117,14 @@ def results_of(kernel_or_trace: Kernel | Trace) -> tuple[Rows, list[int | None]]
     return program, results
 
 
-def numbered(kernel_or_trace: Kernel | Trace, args: Sequence[Any]) -> dict[int, float]:
-    """Return the number of each input row at a point."""
-    numbers = flat_floats(tuple(args))
+def numbered(kernel_or_trace: Kernel | Trace, numbers: Sequence[Any]) -> dict[int, Any]:
+    """Return the number of each input row at a point, given by its flat numbers."""
     rows = kernel_or_trace.inputs.flat if isinstance(kernel_or_trace, Trace) else range(len(numbers))
     return dict(zip(rows, numbers, strict=True))
 
 
 def flat_floats(values: Any) -> list[float]:
-    """Return all numbers of a container in flat order."""
+    """Return the numbers of a container in flat order."""
     leaves, _ = containers.flatten(values)
     return [float(number) for leaf in leaves for number in np.asarray(leaf, dtype=float).ravel().tolist()]
 
@@ -143,25 +142,25 @@ def _apply(head: Head, operands: list[Any]) -> Any:
     balls = [operand if isinstance(operand, flint().arb) else ball(operand) for operand in operands]
     if head not in COMPARISONS and any(operand.is_nan() for operand in balls):
         return flint().arb.nan()  # Arb bounds sinc and sign all the same, but there may be no number to bound
-    found = function(*balls)
-    if isinstance(found, flint().arb) and all(operand.is_exact() for operand in balls):
+    result = function(*balls)
+    if isinstance(result, flint().arb) and all(operand.is_exact() for operand in balls):
         infinite = head in ELEMENTARY and not all(operand.is_finite() for operand in balls)  # as of sin and cos
-        return _convention(head, balls, found) if found.is_nan() or infinite else found
-    return found
+        return _convention(head, balls, result) if result.is_nan() or infinite else result
+    return result
 
 
-def _convention(head: Head, operands: list[Ball], found: Ball) -> Ball:
-    """Return +-inf or nan where that is the convention at this very point: the table of references says so."""
+def _convention(head: Head, operands: list[Ball], result: Ball) -> Ball:
+    """Return infinity or nan if the table of references has that value at this very point."""
     with working_digits(30):
         value = INTRINSICS[head].reference(*map(as_mpf, operands))
     arb = flint().arb
     if not mp.isinf(value):
-        return arb.nan() if mp.isnan(value) else found
+        return arb.nan() if mp.isnan(value) else result
     return arb.pos_inf() if value > 0 else arb.neg_inf()
 
 
 def _leaf(atom: sp.Basic) -> Any:
-    """Return a leaf: a truth value, or a ball around a number; rationals and floats without rounding where they fit."""
+    """Return a truth value or a ball. Rationals and floats are not rounded if they fit."""
     constant = leaf_constant(atom)
     if isinstance(constant, bool | float):
         return constant if isinstance(constant, bool) else flint().arb(constant)

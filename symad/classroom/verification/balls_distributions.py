@@ -1,7 +1,7 @@
 """Heads of distribution functions in ball arithmetic: moments of logarithms, and inverses.
 
-The means are sums; what a sum leaves out is at most its next term times a geometric series. An inverse is a place that
-is computed in numbers, around which the distribution function is enclosed on both sides.
+The means are truncated sums; the error is at most the next term times a geometric series. An inverse is a computed
+number; the distribution function is enclosed on both sides of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _around_zero(size: Ball) -> Ball:
 
 
 def _gamma_integral(power: int, a: Ball, u: Ball) -> Ball:
-    """The integral of t**(a-1) exp(u (1-t)) ln(t)**power from 0 to 1: terms fall by halves at least where it ends."""
+    """The integral of t**(a-1) exp(u (1-t)) ln(t)**power from 0 to 1. The last terms at least halve."""
     terms = d.gamma_terms(float(u.upper()), flint().ctx.prec)
     total, following = d.gamma_series(power, a, u, terms)
     total += _around_zero(2 * abs(following) / (a + terms) ** (power + 1))
@@ -68,8 +68,8 @@ def _beta_integral(powers: tuple[int, int], a: Ball, b: Ball, u: Ball) -> Ball:
     coefficient = (abs(b) + 2).rising(terms) / arb.fac_ui(terms)  # all coefficients of the next power of u, added up
     rest = _around_zero(coefficient * u**terms / (1 - growth) / (a + terms) ** (first + 1))
     shift = -(-u).log1p()
-    found = sum((shift**k / arb.fac_ui(k) * (totals[second - k] + rest) for k in range(second + 1)), arb(0))
-    return (-1) ** first * arb.fac_ui(first) * arb.fac_ui(second) * (1 - u) ** (-b) * found
+    series = sum((shift**k / arb.fac_ui(k) * (totals[second - k] + rest) for k in range(second + 1)), arb(0))
+    return (-1) ** first * arb.fac_ui(first) * arb.fac_ui(second) * (1 - u) ** (-b) * series
 
 
 def _beta_moment(m: Ball, n: Ball, a: Ball, b: Ball, u: Ball) -> Ball:
@@ -93,7 +93,7 @@ def _beta_moment(m: Ball, n: Ball, a: Ball, b: Ball, u: Ball) -> Ball:
 
 
 def _inverse(value: Callable[..., Any], distribution: Callable[..., Ball], rising: bool = True) -> Callable[..., Ball]:
-    """Return an inverse: a ball around a number of mpmath's, on whose sides the distribution function is on p's."""
+    """Return an inverse: a ball around mpmath's number whose ends have values on both sides of p."""
 
     def enclosure(*operands: Ball) -> Ball:
         arb, bits = flint().arb, flint().ctx.prec

@@ -1,15 +1,14 @@
 """The table of heads in ball arithmetic, over the rigorous functions of python-flint (Arb).
 
-A value is an `arb`, which contains the exact number, or a truth value: True, False, or None where balls overlap and
-cannot decide. Where the two sides of a choice are possible, the result is a ball around both. A ball that is not a
-number (`nan`) says that nothing is known: a pole or the end of a domain is inside.
+A value is an `arb` that contains the exact number, or a truth value: True, False, or None if overlapping balls leave it
+undecided. If both sides of a choice are possible, the result is a ball around both. The ball `nan` means that nothing
+is known: it contains a pole or the end of a domain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, reduce
-from operator import methodcaller
+from functools import cache, partial, reduce
 from typing import Any
 
 import sympy as sp
@@ -28,18 +27,18 @@ Truth = bool | None
 
 @cache
 def flint() -> Any:
-    """Return python-flint; ArgumentError that names the extra where it is missing."""
+    """Return python-flint; ArgumentError with the extra's name if it is missing."""
     return optional("flint", "ball arithmetic")
 
 
 def ball(value: Any) -> Ball:
-    """Return a number or a truth value as a ball; an undecided one contains 0 and 1."""
+    """Return a number or a truth value as a ball. An undecided truth value contains 0 and 1."""
     arb = flint().arb
     return hull(arb(0), arb(1)) if value is None else arb(value)
 
 
 def hull(*values: Ball) -> Ball:
-    """Return a ball around all of these; nan where one of them is."""
+    """Return a ball around all values; nan if one of them is nan."""
     return reduce(lambda left, right: left.union(right), values)
 
 
@@ -49,16 +48,14 @@ def pi() -> Ball:
 
 
 def half() -> Ball:
-    """Return 1/2."""
     return flint().arb(0.5)
 
 
 def whole(u: Ball) -> int:
-    """Return the whole number that an order is; ArgumentError for any other number."""
-    found = u.unique_fmpz()
-    if found is None:
+    """Return an order as an integer; ArgumentError if it is none."""
+    if (number := u.unique_fmpz()) is None:
         raise ArgumentError(f"an enclosure of a function of order {u}", why="orders are whole numbers")
-    return int(found)
+    return int(number)
 
 
 def as_mpf(exact: Ball) -> Any:
@@ -74,12 +71,12 @@ def as_mpf(exact: Ball) -> Any:
 
 
 def truth(value: Any) -> Truth:
-    """Return a truth value; a number is true unless it is 0."""
+    """Return a truth value. A number is true unless it is 0."""
     return value if value is None or isinstance(value, bool) else negated(equal(value, ball(0)))
 
 
 def choose(test: Any, first: Any, second: Any) -> Any:
-    """Return one of two values; while nothing is decided, a ball around both, or None for two truth values."""
+    """Return one of two values; if undecided, a ball around both, or None for truth values."""
     test = truth(test)
     if test is None and first is not second:
         plain = all(value is None or isinstance(value, bool) for value in (first, second))
@@ -88,40 +85,38 @@ def choose(test: Any, first: Any, second: Any) -> Any:
 
 
 def less(u: Ball, v: Ball) -> Truth:
-    """Whether u < v."""
     return True if u < v else False if u >= v else None
 
 
 def equal(u: Ball, v: Ball) -> Truth:
-    """Whether u = v."""
     return True if u == v else False if u != v else None
 
 
 def negated(test: Any) -> Truth:
-    """Not, of three truth values."""
+    """Three-valued "not"."""
     known = truth(test)
     return None if known is None else not known
 
 
 def conjunction(*tests: Any) -> Truth:
-    """And, of three truth values."""
+    """Three-valued "and"."""
     known = [truth(test) for test in tests]
     return False if any(test is False for test in known) else None if None in known else True
 
 
 def disjunction(*tests: Any) -> Truth:
-    """Or, of three truth values."""
+    """Three-valued "or"."""
     return negated(conjunction(*map(negated, tests)))
 
 
 def parity(*tests: Any) -> Truth:
-    """Xor, of three truth values."""
+    """Three-valued "xor"."""
     known = [truth(test) for test in tests]
     return None if None in known else sum(map(bool, known)) % 2 == 1
 
 
 def piecewise(*flat: Any) -> Ball:
-    """Return the first value whose condition holds; a ball around all that may be it."""
+    """Return the first value whose condition holds; a ball around all candidates if undecided."""
     possible = []
     for value, condition in zip(flat[::2], flat[1::2], strict=True):
         test = truth(condition)
@@ -133,7 +128,7 @@ def piecewise(*flat: Any) -> Ball:
 
 
 def monotone(function: Callable[[Ball], Ball]) -> Callable[[Ball], Ball]:
-    """Return an increasing function of exact numbers as a function of balls: by their two ends."""
+    """Extend an increasing function of exact numbers to balls, by their ends."""
 
     def enclosed(u: Ball) -> Ball:
         if u.is_exact() or not u.is_finite():
@@ -144,17 +139,16 @@ def monotone(function: Callable[[Ball], Ball]) -> Callable[[Ball], Ball]:
 
 
 def with_sign(v: Ball, size: Ball) -> Ball:
-    """Return -size where v < 0, size elsewhere."""
+    """Return -size if v < 0, else size."""
     return choose(less(v, ball(0)), -size, size)
 
 
 def power(base: Ball, exponent: Ball) -> Ball:
-    """Real power: nothing is known of a fractional power of a ball with negative numbers in it."""
+    """Real power. A fractional power of a ball that contains negative numbers is nan."""
     return base.sqrt() if exponent == half() else base**exponent
 
 
 def root_of_squares(*values: Ball) -> Ball:
-    """Return the square root of the sum of squares."""
     return sum((u * u for u in values), ball(0)).nonnegative_part().sqrt()
 
 
@@ -182,17 +176,16 @@ def heaviside(u: Ball, at_zero: Ball | None = None) -> Ball:
 
 
 def remainder(rounded: Callable[[Ball], Ball]) -> Callable[[Ball, Ball], Ball]:
-    """Return u - v * rounded(u/v)."""
     return lambda u, v: u - v * rounded(u / v)
 
 
 def at_zero(value: Callable[[], Ball], function: Callable[..., Ball]) -> Callable[..., Ball]:
-    """Return a function whose value at exactly 0 of its first operand is given."""
+    """Return a function with a special value if its first operand is exactly 0."""
     return lambda u, *others: value() if u.is_zero() else function(u, *others)
 
 
 def softplus(u: Ball) -> Ball:
-    """log(1 + exp(u)), whose digits survive on both sides."""
+    """log(1 + exp(u)) without loss of digits on either side."""
     return u.exp().log1p() if u < 0 else u + (-u).exp().log1p()
 
 
@@ -206,9 +199,15 @@ def xlogy(u: Ball, v: Ball) -> Ball:
     return u if u.is_zero() else u * v.log()
 
 
-def of_one_name(*heads_of_arb: Head) -> dict[Head, Callable[..., Any]]:
-    """Return rows of the heads whose names Arb's own functions have."""
-    return {head: methodcaller(head.__name__) for head in heads_of_arb}
+def methods(*same: Head, **others: Head) -> dict[Head, Callable[..., Any]]:
+    """Return rows of heads that are Arb's methods of the last operand, by the head's name or by a keyword."""
+    names = [(head.__name__, head) for head in same] + list(others.items())
+    return {head: partial(_method, name) for name, head in names}
+
+
+def _method(name: str, *operands: Ball) -> Ball:
+    *others, u = operands
+    return getattr(u, name)(*others)
 
 
 ARITHMETIC: dict[Head, Callable[..., Any]] = {
@@ -217,7 +216,6 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
     sp.Pow: power,
     heads.Alias: lambda value, *others: value,
     sp.Abs: abs,
-    sp.sign: lambda u: u.sgn(),
     sp.Max: lambda *values: reduce(lambda u, v: u.max(v), values),
     sp.Min: lambda *values: reduce(lambda u, v: u.min(v), values),
     sp.floor: monotone(lambda u: u.floor()),
@@ -229,7 +227,7 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
     heads.copysign: lambda u, v: with_sign(v, abs(u)),
     sp.Mod: remainder(monotone(lambda u: u.floor())),
     sp.Heaviside: heaviside,
-    cfunctions.Sqrt: lambda u: u.sqrt(),
+    **methods(sqrt=cfunctions.Sqrt, sgn=sp.sign),
     cfunctions.fma: lambda a, b, c: a * b + c,
     heads.cbrt: monotone(_cbrt),
     heads.hypot: root_of_squares,
@@ -240,31 +238,9 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
 }
 
 ELEMENTARY: dict[Head, Callable[..., Any]] = {
-    **of_one_name(
-        sp.exp,
-        heads.expm1,
-        sp.log,
-        heads.log1p,
-        sp.sin,
-        sp.cos,
-        sp.tan,
-        sp.cot,
-        sp.sec,
-        sp.csc,
-        sp.sinh,
-        sp.cosh,
-        sp.tanh,
-        sp.coth,
-        sp.sech,
-        sp.csch,
-        sp.asin,
-        sp.acos,
-        sp.atan,
-        sp.asinh,
-        sp.acosh,
-        sp.atanh,
-        sp.sinc,
-    ),
+    **methods(sp.exp, heads.expm1, sp.log, heads.log1p, sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinc),
+    **methods(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch),
+    **methods(sp.asin, sp.acos, sp.atan, sp.asinh, sp.acosh, sp.atanh),
     heads.exp2: lambda u: ball(2) ** u,
     heads.log2: lambda u: u.log_base(2),
     heads.log10: lambda u: u.log_base(10),
@@ -282,7 +258,7 @@ ELEMENTARY: dict[Head, Callable[..., Any]] = {
     heads.xlogy: xlogy,
 }
 
-LOGIC: dict[Head, Callable[..., Any]] = {  # these take truth values as they are, the others as 0 and 1
+LOGIC: dict[Head, Callable[..., Any]] = {  # these take truth values, the others 0 and 1
     sp.And: conjunction,
     sp.Or: disjunction,
     sp.Xor: parity,
@@ -296,12 +272,7 @@ LOGIC: dict[Head, Callable[..., Any]] = {  # these take truth values as they are
 }
 
 COMPARISONS: dict[Head, Callable[..., Any]] = {
-    sp.Lt: less,
-    sp.Le: lambda u, v: negated(less(v, u)),
-    sp.Gt: lambda u, v: less(v, u),
-    sp.Ge: lambda u, v: negated(less(u, v)),
-    sp.Eq: equal,
-    sp.Ne: lambda u, v: negated(equal(u, v)),
-    sp.re: lambda u: u,
-    sp.conjugate: lambda u: u,
-}
+    sp.Lt: less, sp.Le: lambda u, v: negated(less(v, u)), sp.Gt: lambda u, v: less(v, u),
+    sp.Ge: lambda u, v: negated(less(u, v)), sp.Eq: equal, sp.Ne: lambda u, v: negated(equal(u, v)),
+    sp.re: lambda u: u, sp.conjugate: lambda u: u,
+}  # fmt: skip

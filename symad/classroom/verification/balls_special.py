@@ -18,7 +18,7 @@ from symad.classroom.verification.balls_functions import (
     flint,
     half,
     less,
-    of_one_name,
+    methods,
     pi,
     power,
     root_of_squares,
@@ -28,17 +28,17 @@ from symad.classroom.verification.balls_functions import (
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Ball]:
-    """Return a complex function of real balls, for its real values."""
+    """Return a complex function as a function of real balls; nan if its value is not real."""
 
     def value(*operands: Ball) -> Ball:
-        found = function(*map(flint().acb, operands))
-        return found.real if found.imag.contains(0) else flint().arb.nan()
+        result = function(*map(flint().acb, operands))
+        return result.real if result.imag.contains(0) else flint().arb.nan()
 
     return value
 
 
 def _inside(test: Callable[..., Any], function: Callable[..., Ball]) -> Callable[..., Ball]:
-    """Return a function that is known only where a condition surely holds."""
+    """Return a function that is nan unless a condition certainly holds."""
     return lambda *operands: function(*operands) if test(*operands) else flint().arb.nan()
 
 
@@ -62,15 +62,14 @@ def _faddeeva(order: Ball, u: Ball, v: Ball) -> Any:
 
 
 def _normal(u: Ball) -> Ball:
-    """The normal distribution function."""
     return (-u / ball(2).sqrt()).erfc() / 2
 
 
 def _owens_t(h: Ball, a: Ball) -> Ball:
-    """The integral, rigorously; the integrand is at most 1 in size, which bounds what a's radius adds."""
+    """A rigorous integral. The integrand is at most 1, which bounds the effect of a's radius."""
     acb = flint().acb
-    found = acb.integral(lambda t, _: (-h * h * (1 + t * t) / 2).exp() / (1 + t * t), acb(0), acb(a.mid())).real
-    return (found + flint().arb(0, a.rad())) / (2 * pi())
+    integral = acb.integral(lambda t, _: (-h * h * (1 + t * t) / 2).exp() / (1 + t * t), acb(0), acb(a.mid())).real
+    return (integral + flint().arb(0, a.rad())) / (2 * pi())
 
 
 def _student(freedom: Ball, t: Ball) -> Ball:
@@ -97,8 +96,8 @@ def _spherical(function: Callable[[Ball, Ball], Ball]) -> Callable[[Ball, Ball],
 
     def value(order: Ball, u: Ball) -> Ball:
         size = abs(u)
-        found = (pi() / (2 * size)).sqrt() * function(order + half(), size)
-        return with_sign(u, found) if whole(order) % 2 else found
+        result = (pi() / (2 * size)).sqrt() * function(order + half(), size)
+        return with_sign(u, result) if whole(order) % 2 else result
 
     return value
 
@@ -129,8 +128,8 @@ def _elliptic_e(first: Ball, *second: Ball) -> Ball:
     acb = flint().acb
     if not second and not first <= 1:
         return flint().arb.nan()
-    found = acb.elliptic_e_inc(first, *second) if second else acb(first).elliptic_e()
-    return found.real if found.imag.contains(0) else flint().arb.nan()
+    result = acb.elliptic_e_inc(first, *second) if second else acb(first).elliptic_e()
+    return result.real if result.imag.contains(0) else flint().arb.nan()
 
 
 def _entropy(rest: Callable[[Ball, Ball], Ball]) -> Callable[[Ball, Ball], Ball]:
@@ -191,7 +190,7 @@ def _jacobi(u: Ball, m: Ball) -> tuple[Ball, Ball, Ball]:
 
 
 def _amplitude(u: Ball, m: Ball) -> Ball:
-    """The angle of (cn, sn), which follows u through the periods."""
+    """The angle of (cn, sn), continued through the periods of u."""
     if m.is_zero():
         return u
     sine, cosine, _ = _jacobi(u, m)
@@ -204,13 +203,8 @@ def _amplitude(u: Ball, m: Ball) -> Ball:
     return angle + 2 * pi() * turns
 
 
-def _constant_order(function: Callable[[Ball, Ball], Ball]) -> Callable[..., Ball]:
-    """Return a function of (operand, order) in the order of SymPy's operands: the order first."""
-    return lambda order, u: function(u, order)
-
-
 ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    **of_one_name(sp.erf, sp.erfc, sp.erfi, sp.erfinv, sp.erfcinv),
+    **methods(sp.erf, sp.erfc, sp.erfi, sp.erfinv, sp.erfcinv, fresnel_s=sp.fresnels, fresnel_c=sp.fresnelc),
     s.erfcx: lambda u: (u * u).exp() * u.erfc(),
     s.dawsn: lambda u: pi().sqrt() / 2 * (-u * u).exp() * u.erfi(),
     s.erfc_ratio: _erfc_ratio,
@@ -220,14 +214,11 @@ ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.normal_hazard: lambda u: (-u * u / 2).exp() / (2 * pi()).sqrt() / _normal(u),
     s.owens_t: _owens_t,
     s.stdtr: _student,
-    sp.fresnels: lambda u: u.fresnel_s(),
-    sp.fresnelc: lambda u: u.fresnel_c(),
 }
 
 GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    **of_one_name(sp.gamma, sp.digamma, s.rgamma),
-    sp.loggamma: lambda u: u.lgamma(),
-    sp.polygamma: _constant_order(_real(lambda u, n: u.polygamma(n))),
+    **methods(sp.gamma, sp.digamma, s.rgamma, lgamma=sp.loggamma, gamma_lower=sp.lowergamma, gamma_upper=sp.uppergamma),
+    sp.polygamma: _real(lambda n, u: u.polygamma(n)),
     sp.beta: lambda a, b: a.gamma() * b.gamma() * (a + b).rgamma(),
     sp.factorial: lambda u: (u + 1).gamma(),
     sp.binomial: lambda n, k: (n + 1).gamma() * (k + 1).rgamma() * (n - k + 1).rgamma(),
@@ -238,8 +229,6 @@ GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     sp.RisingFactorial: lambda u, n: u.rising(n),
     s.gammainc: _inside(_gamma_domain, lambda a, u: u.gamma_lower(a, regularized=1)),
     s.gammaincc: _inside(_gamma_domain, lambda a, u: u.gamma_upper(a, regularized=1)),
-    sp.lowergamma: lambda a, u: u.gamma_lower(a),
-    sp.uppergamma: lambda a, u: u.gamma_upper(a),
     s.gamma_kernel: lambda a, c, u: power(u, a) * (-u - c).exp(),
     s.betainc: _incomplete_beta,
     s.betaincc: lambda a, b, u: _incomplete_beta(b, a, 1 - u),
@@ -248,10 +237,8 @@ GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
 }
 
 BESSEL_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    sp.besselj: lambda v, u: u.bessel_j(v),
-    sp.bessely: lambda v, u: u.bessel_y(v),
-    sp.besseli: lambda v, u: u.bessel_i(v),
-    sp.besselk: lambda v, u: u.bessel_k(v),
+    **methods(bessel_j=sp.besselj, bessel_y=sp.bessely, bessel_i=sp.besseli, bessel_k=sp.besselk),
+    **methods(airy_ai=sp.airyai, airy_bi=sp.airybi),
     s.ive: lambda v, u: u.bessel_i(v) * (-abs(u)).exp(),
     s.kve: lambda v, u: u.bessel_k(v) * u.exp(),
     sp.jn: _spherical_at_zero(lambda v, size: size.bessel_j(v)),
@@ -260,9 +247,7 @@ BESSEL_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.spherical_yn: _spherical_second,
     s.spherical_in: _spherical_at_zero(lambda v, size: size.bessel_i(v)),
     s.spherical_kn: _spherical_decaying,
-    sp.airyai: lambda u: u.airy_ai(),
     sp.airyaiprime: lambda u: u.airy_ai(derivative=1),
-    sp.airybi: lambda u: u.airy_bi(),
     sp.airybiprime: lambda u: u.airy_bi(derivative=1),
 }
 
@@ -288,22 +273,15 @@ ENTROPIES_AND_POWERS: dict[Head, Callable[..., Any]] = {
 }
 
 POLYNOMIALS: dict[Head, Callable[..., Any]] = {
-    sp.legendre: lambda n, u: u.legendre_p(n),
-    sp.chebyshevt: lambda n, u: u.chebyshev_t(n),
-    sp.chebyshevu: lambda n, u: u.chebyshev_u(n),
-    sp.hermite: lambda n, u: u.hermite_h(n),
+    **methods(legendre_p=sp.legendre, chebyshev_t=sp.chebyshevt, chebyshev_u=sp.chebyshevu, hermite_h=sp.hermite),
+    **methods(laguerre_l=sp.laguerre, gegenbauer_c=sp.gegenbauer, jacobi_p=sp.jacobi),
+    **methods(laguerre_l=sp.assoc_laguerre),
     s.hermitenorm: lambda n, u: power(ball(2), -n / 2) * (u / ball(2).sqrt()).hermite_h(n),
-    sp.laguerre: lambda n, u: u.laguerre_l(n),
-    sp.assoc_laguerre: lambda n, a, u: u.laguerre_l(n, a),
-    sp.gegenbauer: lambda n, a, u: u.gegenbauer_c(n, a),
-    sp.jacobi: lambda n, a, b, u: u.jacobi_p(n, a, b),
 }
 
 HYPERGEOMETRIC_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    s.hyp0f1: lambda b, u: u.hypgeom_0f1(b),
-    s.hyp1f1: lambda a, b, u: u.hypgeom_1f1(a, b),
-    s.hyp2f1: lambda a, b, c, u: u.hypgeom_2f1(a, b, c),
-    s.hyperu: lambda a, b, u: u.hypgeom_u(a, b),
+    **methods(hypgeom_0f1=s.hyp0f1, hypgeom_1f1=s.hyp1f1, hypgeom_2f1=s.hyp2f1, hypgeom_u=s.hyperu),
+    **methods(sp.expint, ei=sp.Ei, si=sp.Si, shi=sp.Shi),
     sp.elliptic_k: _inside(lambda m: m <= 1, _real(lambda m: m.elliptic_k())),
     sp.elliptic_f: _real(lambda phi, m: flint().acb.elliptic_f(phi, m)),
     sp.elliptic_e: _elliptic_e,
@@ -316,11 +294,7 @@ HYPERGEOMETRIC_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     sp.LambertW: lambda u, *branch: u.lambertw(*map(whole, branch)),
     s.wrightomega: lambda u: u.exp().lambertw(),
     s.spence: _inside(lambda u: u >= 0, _real(lambda u: (1 - u).polylog(2))),
-    sp.Ei: lambda u: u.ei(),
-    sp.expint: lambda n, u: u.expint(n),
-    sp.Si: lambda u: u.si(),
     sp.Ci: lambda u: abs(u).ci(),  # of -u: the real part
-    sp.Shi: lambda u: u.shi(),
     sp.Chi: lambda u: abs(u).chi(),
 }
 

@@ -23,11 +23,11 @@ from symad.tracing.values.containers import flatten
 
 BINS = (0.5, 1.0, 2.0, 4.0, 16.0, 1e8, math.inf)  # ULP; 1e8 is half of the digits
 CLIMB = 16  # neighbours in one step of the search
-IDLE = 20  # steps without a new point after which a box has no more
+IDLE = 20  # steps without a new point, after which the search ends
 SHARES = (0.3, 0.15, 0.3)  # of the points: adversarial, at edges, random; the rest is for the search
 SEARCH = 0.85  # of the time; the rest is for condition numbers
-CONDITIONS = 60  # points at which rounding of the inputs is looked at
-LARGE = 2.0**20  # ULP from which a zero's sign may be the reason
+CONDITIONS = 60  # points at which the effect of rounding the inputs is computed
+LARGE = 2.0**20  # ULP; the sign of a zero may cause larger errors
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Sample:
     error: float
 
     def milder(self, other: Sample | None) -> Sample:
-        """The one of two samples whose point has numbers closer to 1."""
+        """Return the sample whose point has numbers closer to 1."""
         return self if other is None or self._wildness() < other._wildness() else other
 
     def _wildness(self) -> float:
@@ -74,7 +74,7 @@ class Tally:
             self.worst[entry] = sample
 
     def apart(self, entry: int, value: float, known: Known, point: Points) -> None:
-        """Count a result whose exact number is undefined, or not known well enough."""
+        """Count a result whose exact number is undefined or not known well enough."""
         if not mp.isnan(known.middle) or known.radius != 0:
             self.kinds["undecided"] += 1
             return
@@ -84,12 +84,10 @@ class Tally:
             self.disputed = self.disputed or (entry, Sample(point, value, known, math.inf))
 
     def ranked(self) -> list[int]:
-        """Entries, the worst first."""
         known = set(self.worst) | set(self.infinite)
         return sorted(known, key=lambda entry: (-self.of(entry).error, entry))
 
     def of(self, entry: int) -> Sample:
-        """The worst sample of an entry."""
         return self.infinite.get(entry) or self.worst[entry]
 
 
@@ -100,9 +98,7 @@ class Search:
     box: Box
     exact: Exact
 
-    def __init__(
-        self, kernel: Kernel, box: Box, exact: Exact, seconds: float, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, kernel: Kernel, box: Box, exact: Exact, seconds: float, progress: Progress | None) -> None:
         self.kernel, self.box, self.exact = kernel, box, exact
         self.started: float = monotonic()
         self.seconds, self.progress, self.wanted = seconds, progress, 0
@@ -111,22 +107,22 @@ class Search:
         self.stopped: bool = False  # for want of time
 
     def left(self) -> float:
-        """Seconds that are left."""
+        """The seconds left."""
         return self.started + self.seconds - monotonic()
 
     def run(self, count: int, seed: int, *, digits: int, rigorous: bool, against: str) -> BoxVerification:
-        """Measure `count` points, or as many as the time allows, one at least."""
+        """Measure `count` points, or as many as the time allows, at least one."""
         self.wanted = count
         self._sample(count, np.random.default_rng(seed))
         tally, names, known = self.tally, entry_names(self.kernel), self.conditions()
 
         def row(entry: int, sample: Sample) -> EntryError:
             at = known.get(sample.point.tobytes())
-            found = EntryError(
+            error = EntryError(
                 names[entry], entry, sample.error, self.box.arguments(sample.point), sample.value, sample.exact.middle,
                 sample.exact.radius, None if at is None else at[entry],
             )  # fmt: skip
-            return replace(found, at_edge=True) if found.is_unexplained() and self._at_edge(entry, sample) else found
+            return replace(error, at_edge=True) if error.is_unexplained() and self._at_edge(entry, sample) else error
 
         rows = tuple(row(entry, tally.of(entry)) for entry in tally.ranked())
         candidates = [*rows, *(row(entry, sample) for (entry, _), sample in tally.sizes.items())]
@@ -136,14 +132,14 @@ class Search:
             max((sample.error for sample in tally.worst.values()), default=math.nan),
             kinds["infinite"], kinds["undefined"], kinds["disputed"], kinds["undecided"], kinds["signed"],
             rigorous, seed, digits, against, None if tally.disputed is None else row(*tally.disputed),
-            max((found for found in candidates if found.is_unexplained()), key=EntryError.excess, default=None),
+            max(filter(EntryError.is_unexplained, candidates), key=EntryError.excess, default=None),
         )  # fmt: skip
 
     def _at_edge(self, entry: int, sample: Sample) -> bool:
-        """Whether exact results a few floats away have the kernel's number among or between them.
+        """Whether the kernel's number is among or between exact results a few floats away.
 
-        It is so where rounding decides about a branch, for a value on either side or the mean of both; a smooth
-        function does not move as far as an error that rounding the inputs does not explain.
+        This holds if rounding decides about a branch. A smooth function does not move as far as an error that rounding
+        the inputs does not explain.
         """
         near = [sample.exact.middle]
         for position, step in product(range(len(sample.point)), (-8, -4, -2, -1, 1, 2, 4, 8)):
@@ -170,7 +166,7 @@ class Search:
             idle = idle + 1 if self.tally.points == before else 0
 
     def _next(self, random: np.random.Generator) -> Points:
-        """Points around the worst one of all entries, or of any entry; random ones where there is none."""
+        """Return points near the worst point of all entries or of one entry; random ones if there is none."""
         ranked = [entry for entry in self.tally.ranked() if entry in self.tally.worst]
         if not ranked:
             return random_points(self.box, CLIMB, random)
@@ -178,7 +174,7 @@ class Search:
         return neighbours(self.box, self.tally.worst[entry].point, CLIMB, random)
 
     def measure(self, points: Points) -> None:
-        """Measure the kernel's results at new points, one by one and as a batch; the worse of the two counts."""
+        """Measure results at new points, one by one and as a batch. The larger error counts."""
         points = points[[point.tobytes() not in self.seen for point in points]]
         if not len(points):
             return
@@ -202,16 +198,16 @@ class Search:
             if mp.isnan(known.middle) or None in errors.values():
                 self.tally.apart(entry, value, known, point)
                 continue
-            found, error = max(((u, e) for u, e in errors.items() if e is not None), key=lambda pair: pair[1])
+            worse, error = max(((u, e) for u, e in errors.items() if e is not None), key=lambda pair: pair[1])
             if error > LARGE and (
-                self._sign_of_zero(entry, point, known) or self._sign_at_pole(entry, found, point, known)
+                self._sign_of_zero(entry, point, known) or self._sign_at_pole(entry, worse, point, known)
             ):
                 self.tally.kinds["signed"] += 1
             else:
-                self.tally.add(entry, Sample(point, found, known, error))
+                self.tally.add(entry, Sample(point, worse, known, error))
 
     def _sign_of_zero(self, entry: int, point: Points, known: Known) -> bool:
-        """Whether the error is that of a negative zero among the inputs: exact numbers have only one zero."""
+        """Whether a negative zero among the inputs causes the error: exact numbers have only one zero."""
         if not np.any((point == 0) & np.signbit(point)):
             return False
         value = float(values_of(self.kernel(*self.box.arguments(point + 0.0)), 1)[0][entry])
@@ -219,23 +215,23 @@ class Search:
         return error is not None and error <= LARGE
 
     def _sign_at_pole(self, entry: int, value: float, point: Points, known: Known) -> bool:
-        """Whether both are infinite, of other signs, and exact results beside the point have the kernel's sign."""
+        """Whether both are infinite with opposite signs, and exact results nearby have the kernel's sign."""
         if not (math.isinf(value) and mp.isinf(known.middle)):
             return False
         beside = neighbours(self.box, point, CLIMB, np.random.default_rng(0))
         return any(bool(self.exact(place.tolist())[entry].middle * value > 0) for place in beside)
 
     def conditions(self) -> dict[bytes, list[float]]:
-        """Return for points with large errors what rounding the inputs alone would cause, as far as the time allows."""
-        found: dict[bytes, list[float]] = {}
-        each = 2 * len(self.box.low) * (monotonic() - self.started) / max(self.tally.points, 1)
+        """Return, for points with large errors, the effect of rounding the inputs, as far as time allows."""
+        conditions: dict[bytes, list[float]] = {}
+        cost = 2 * len(self.box.low) * (monotonic() - self.started) / max(self.tally.points, 1)
         samples = [self.tally.of(entry) for entry in self.tally.ranked()[:ROWS]]
         samples += sorted(self.tally.sizes.values(), key=lambda sample: -sample.error)
         for point in {sample.point.tobytes(): sample.point for sample in samples[:CONDITIONS]}.values():
-            if each > self.left():
+            if cost > self.left():
                 break
-            found[point.tobytes()] = condition(self.exact, point.tolist(), self.box.single)
-        return found
+            conditions[point.tobytes()] = condition(self.exact, point.tolist(), self.box.single)
+        return conditions
 
 
 def values_of(results: Any, count: int) -> Points:

@@ -1,6 +1,6 @@
 """`enclose`: proven bounds of exact results, at a point or over a box (extra "rigorous").
 
-Over a box it is interval evaluation by balls; the box is bisected where that goes too far.
+Over a box it evaluates balls, and bisects the box where that overestimates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codegen import Kernel
 from codegen.deprecation import deprecated
 from codegen.options import check_whole
 from codegen.records import dataclass
-from symad.classroom.verification.balls import enclosures, numbered, results_of, tight, working_bits
+from symad.classroom.verification.balls import enclosures, flat_floats, numbered, results_of, tight, working_bits
 from symad.classroom.verification.balls_functions import Ball, as_mpf, ball, flint, hull
 from symad.classroom.verification.exact import check_kernel
 from symad.classroom.verification.points import Points, box_of
@@ -25,19 +25,15 @@ from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import Trace
 
 BITS = 64
-DEEPEST = 40  # halvings of a piece without an enclosure, after which it stays without
-CLOSE = 0.01  # of the width of the range: how far an enclosure may go beyond numbers that are taken
+DEEPEST = 40  # halvings of a piece without an enclosure
+CLOSE = 0.01  # tolerated overestimation, in widths of the known range
 
 
 @public_api
 def enclose(
-    kernel_or_trace: Kernel | Trace,
-    *args: Any,
-    digits: int = 50,
-    box: Any = None,
-    pieces: int = 1000,
+    kernel_or_trace: Kernel | Trace, *args: Any, digits: int = 50, box: Any = None, pieces: int = 1000,
     max_seconds: float = 10.0,
-) -> list[Ball]:
+) -> list[Ball]:  # fmt: skip
     """Return balls (`flint.arb`) around the exact results at a point, in flat order, with `digits` digits if possible.
 
     The precision is raised until it is. A ball that stays wider contains the exact result all the same: it may be an
@@ -49,11 +45,11 @@ def enclose(
     ArgumentError for a box of a trace or of a float32 kernel.
 
     >>> import symad as sa
-    >>> [found] = enclose(sa.compile(lambda x: x**2 - 2, 1.5), 1.5, digits=30)
-    >>> found.is_exact(), found == 0.25
+    >>> [value] = enclose(sa.compile(lambda x: x**2 - 2, 1.5), 1.5, digits=30)
+    >>> value.is_exact(), value == 0.25
     (True, True)
-    >>> [over] = enclose(sa.compile(lambda x: x - x**2, 0.5), box=(0, 1))
-    >>> -0.01 < float(over.lower()) <= 0, 0.25 <= float(over.upper()) < 0.26
+    >>> [range_] = enclose(sa.compile(lambda x: x - x**2, 0.5), box=(0, 1))
+    >>> -0.01 < float(range_.lower()) <= 0, 0.25 <= float(range_.upper()) < 0.26
     (True, True)
     """
     check_whole("digits", digits)
@@ -63,9 +59,10 @@ def enclose(
             raise ArgumentError("a box of a trace, or with a point", do="give a kernel and a box, or leave the box out")
         return _over_box(kernel_or_trace, box, pieces, max_seconds)
     rows, results = results_of(kernel_or_trace)
-    wanted = [row for row in results if row is not None]
-    found = tight(rows, wanted, numbered(kernel_or_trace, args), digits * math.log2(10))
-    stored = dict(zip(wanted, found, strict=True))
+    present = [row for row in results if row is not None]
+    inputs = numbered(kernel_or_trace, flat_floats(args))
+    balls = tight(rows, present, inputs, digits * math.log2(10))
+    stored = dict(zip(present, balls, strict=True))
     return [ball(0) if row is None else stored[row] for row in results]
 
 
@@ -85,8 +82,8 @@ def enclose_range(kernel: Kernel, box: Any, *, pieces: int = 1000, max_seconds: 
 def _over_box(kernel: Kernel, box: Any, pieces: int, max_seconds: float) -> list[Ball]:
     if check_kernel(kernel):
         raise ArgumentError("the range of a float32 kernel", do="compile it in float64: exact results are the same")
-    found = box_of(kernel, box)
-    search = _Refinement(kernel, found.low, found.high)
+    bounds_of_inputs = box_of(kernel, box)
+    search = _Refinement(kernel, bounds_of_inputs.low, bounds_of_inputs.high)
     stop = monotonic() + max_seconds
     while len(search.heap) < pieces and monotonic() < stop and search.refine():
         pass
@@ -111,7 +108,7 @@ class _Piece:
 
 
 class _Refinement:
-    """Pieces of a box in a heap, the one that overestimates most on top."""
+    """The pieces of a box in a heap. The piece that overestimates most is on top."""
 
     def __init__(self, kernel: Kernel, low: Points, high: Points) -> None:
         self.rows, self.results = results_of(kernel)
@@ -119,11 +116,11 @@ class _Refinement:
         self.taken_low = np.full(len(self.results), math.inf)
         self.taken_high = np.full(len(self.results), -math.inf)
         self.heap: list[tuple[float, int, _Piece]] = []
-        self.made = 0
+        self.count = 0
         self._add(low, high, 0)
 
     def refine(self) -> bool:
-        """Cut the piece on top in two across its longest side; whether there was one worth it."""
+        """Halve the top piece across its longest side. Return False if that is not worthwhile."""
         least, _, piece = self.heap[0]
         low, high = piece.corners
         side = int(np.argmax((high / 2 - low / 2) / self.width)) if len(low) else 0
@@ -138,7 +135,6 @@ class _Refinement:
         return True
 
     def bounds(self) -> tuple[Points, Points]:
-        """Return bounds over all pieces."""
         pieces = [piece for _, _, piece in self.heap]
         return np.min([piece.low for piece in pieces], axis=0), np.max([piece.high for piece in pieces], axis=0)
 
@@ -150,11 +146,11 @@ class _Refinement:
         with working_bits(BITS):
             sides = [hull(flint().arb(u), flint().arb(v)) for u, v in zip(low.tolist(), high.tolist(), strict=True)]
         piece = _Piece((low, high), *self._enclosed(sides), depth)
-        self.made += 1
-        heapq.heappush(self.heap, (-self._excess(piece), self.made, piece))
+        self.count += 1
+        heapq.heappush(self.heap, (-self._excess(piece), self.count, piece))
 
     def _excess(self, piece: _Piece) -> float:
-        """How far a piece's bounds go beyond the results that are taken, in widths of that range."""
+        """Return how far a piece's bounds exceed known results, in widths of the known range."""
         if piece.unknown:
             return 0.0 if piece.depth >= DEEPEST else math.inf
         width = np.maximum(self.taken_high - self.taken_low, np.abs(self.taken_high) * 1e-9 + 1e-300)
@@ -163,15 +159,15 @@ class _Refinement:
             return float(np.max(np.nan_to_num(beyond / width, nan=math.inf), initial=0.0))
 
     def _enclosed(self, inputs: list[Ball]) -> tuple[Points, Points]:
-        wanted = list(dict.fromkeys(row for row in self.results if row is not None))
-        found = dict(zip(wanted, enclosures(self.rows, wanted, dict(enumerate(inputs)), BITS), strict=True))
-        ends = [(0.0, 0.0) if row is None else _ends(found[row]) for row in self.results]
+        present = list(dict.fromkeys(row for row in self.results if row is not None))
+        balls = dict(zip(present, enclosures(self.rows, present, dict(enumerate(inputs)), BITS), strict=True))
+        ends = [(0.0, 0.0) if row is None else _ends(balls[row]) for row in self.results]
         pairs = np.array(ends, dtype=float).reshape(len(ends), 2)
         return pairs[:, 0], pairs[:, 1]
 
 
 def _ends(enclosure: Ball) -> tuple[float, float]:
-    """Return the ends of a ball as floats, rounded outward; infinite ones of what is not known."""
+    """Return the ends of a ball as floats, rounded outward; infinite if the ball is not finite."""
     if not enclosure.is_finite():
         return (-math.inf, math.inf)
     with working_bits(BITS):

@@ -18,7 +18,7 @@ from codegen.evaluation.interpret import evaluate
 from codegen.functions.reference_functions import precision
 from codegen.ir.program import Rows, reachable
 from codegen.records import dataclass
-from symad.classroom.verification.balls import enclosures, known_bits, results_of
+from symad.classroom.verification.balls import enclosures, known_bits, numbered, results_of
 from symad.classroom.verification.balls_functions import as_mpf
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.trace import Trace
@@ -27,7 +27,7 @@ WORKING = 60  # digits for differences of exact numbers and floats
 SETTLED = 20  # decimal digits in which two evaluations have to agree
 MOST_DIGITS = 2400
 BALL_BITS = (128, 512, 2560, 8192)
-SHARP = 1 / 64  # of a unit in the last place: what an exact value may be uncertain by
+SHARP = 1 / 64  # ULP: the tolerated uncertainty of an exact value
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,43 +45,41 @@ Exact = Callable[[Sequence[Any]], list[Known]]  # the results at a point that is
 
 
 def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
-    """Return the exact results by evaluating in `digits` digits, and once more in more digits.
+    """Return a function for exact results: it evaluates in `digits` digits and again in more digits.
 
-    Where the two do not agree, or a result is 0 beside very small or large inputs, in more digits still; what never
-    agrees has their distance as its radius.
+    If the two differ, or a result is 0 beside very small or large inputs, it uses still more digits. A result that
+    never settles has the difference of the last two as its radius.
 
     >>> from symad.tracing.trace import trace
     >>> exact = by_digits(trace(lambda x: (1 - np.cos(x)) / x**2, 0.0))
-    >>> [found] = exact([1e-40])
-    >>> abs(found.middle - 0.5) < 1e-60
+    >>> [value] = exact([1e-40])
+    >>> abs(value.middle - 0.5) < 1e-60
     True
     """
     rows, results = results_of(kernel_or_trace)
-    wanted = [row for row in results if row is not None]
-    leaves = kernel_or_trace.inputs.flat if isinstance(kernel_or_trace, Trace) else None
-
-    edges = _edges(rows, wanted)
-    every = list(dict.fromkeys([*wanted, *(row for edge in edges for row in edge)]))
+    present = [row for row in results if row is not None]
+    edges = _edges(rows, present)
+    needed = list(dict.fromkeys([*present, *(row for edge in edges for row in edge)]))
 
     def at(numbers: Sequence[Any], dps: int) -> dict[int, Any]:
-        inputs = as_exact(dict(zip(leaves or range(len(numbers)), numbers, strict=True)), dps)
-        return dict(zip(every, evaluate(rows, every, inputs, "reference", dps), strict=True))
+        inputs = as_exact(numbered(kernel_or_trace, numbers), dps)
+        return dict(zip(needed, evaluate(rows, needed, inputs, "reference", dps), strict=True))
 
     def exact(numbers: Sequence[Any]) -> list[Known]:
         try:
             return settled(numbers)
-        except LimitError:  # a number so large that evaluating it would take hours
+        except LimitError:  # a huge number, whose evaluation would take hours
             return [Known(mp.nan, mp.inf)] * len(results)
 
     def settled(numbers: Sequence[Any]) -> list[Known]:
         decades = _decades(numbers)
-        found, dps = at(numbers, digits), digits + SETTLED + 2 * decades
+        after, dps = at(numbers, digits), digits + SETTLED + 2 * decades
         while True:
-            before, found = found, at(numbers, dps)
-            pairs = {row: _known(before[row], found[row]) for row in wanted}
+            before, after = after, at(numbers, dps)
+            pairs = {row: _known(before[row], after[row]) for row in present}
             with precision(dps + SETTLED):
-                noise = any(_known(_gap(before, edge), _gap(found, edge)).radius != 0 for edge in edges)
-            least = digits + SETTLED + 4 * decades if any(found[row] == 0 for row in wanted) else dps
+                noise = any(_known(_gap(before, edge), _gap(after, edge)).radius != 0 for edge in edges)
+            least = digits + SETTLED + 4 * decades if any(after[row] == 0 for row in present) else dps
             if dps >= MOST_DIGITS and noise:
                 return [Known(mp.nan, mp.inf)] * len(results)
             if dps >= MOST_DIGITS or (
@@ -93,14 +91,14 @@ def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
     return exact
 
 
-def _edges(rows: Rows, wanted: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the operands of every comparison, sign and rounding: these jump where a difference vanishes."""
-    known = [row for row in reachable(rows, wanted) if rows.heads[row] in (*COMPARED, *STEPS)]
+def _edges(rows: Rows, results: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the operands of comparisons, signs and roundings. These jump where a difference vanishes."""
+    known = [row for row in reachable(rows, results) if rows.heads[row] in (*COMPARED, *STEPS)]
     return list(dict.fromkeys(tuple(rows.operands[row][: 2 if rows.heads[row] in COMPARED else 1]) for row in known))
 
 
 def _gap(values: Mapping[int, Any], edge: tuple[int, ...]) -> Any:
-    """Return how far a number is from a jump: from the other one, or from the nearest half of a whole number."""
+    """Return the distance from a jump: from the other operand, or from the nearest multiple of 1/2."""
     first, *others = (mp.mpf(values[row]) for row in edge)
     if not mp.isfinite(first) or not all(map(mp.isfinite, others)):
         return mp.nan
@@ -108,16 +106,15 @@ def _gap(values: Mapping[int, Any], edge: tuple[int, ...]) -> Any:
 
 
 def by_balls(kernel_or_trace: Kernel | Trace) -> Exact:
-    """Return the exact results with a proven radius, as sharp as a float needs them where any precision gives that.
+    """Return a function for exact results with a proven radius, as sharp as floats need if possible.
 
-    A result without an enclosure is undefined where 50 digits give no number either.
+    A result without an enclosure is undefined if evaluation in 50 digits gives no number either.
     """
     rows, results = results_of(kernel_or_trace)
-    wanted = list(dict.fromkeys(row for row in results if row is not None))
-    leaves = kernel_or_trace.inputs.flat if isinstance(kernel_or_trace, Trace) else None
+    present = list(dict.fromkeys(row for row in results if row is not None))
 
     def undefined(unknown: list[int], inputs: dict[int, Any]) -> set[int]:
-        """Rows without an enclosure that are nan by the conventions of the references too."""
+        """Return the rows without an enclosure that are nan in the references too."""
         try:
             values = evaluate(rows, unknown, as_exact(inputs, 50), "reference", 50)
         except LimitError:
@@ -125,41 +122,41 @@ def by_balls(kernel_or_trace: Kernel | Trace) -> Exact:
         return {row for row, value in zip(unknown, values, strict=True) if mp.isnan(value)}
 
     def exact(numbers: Sequence[Any]) -> list[Known]:
-        inputs = dict(zip(leaves or range(len(numbers)), numbers, strict=True))
-        found: dict[int, Any] = {}
+        inputs = numbered(kernel_or_trace, numbers)
+        balls: dict[int, Any] = {}
         nowhere: set[int] = set()
         for bits in BALL_BITS:
-            open_rows = [row for row in wanted if row not in found or known_bits(found[row]) < 64]
-            open_rows = [row for row in open_rows if row not in nowhere]
+            coarse = (row for row in present if row not in balls or known_bits(balls[row]) < 64)
+            open_rows = [row for row in coarse if row not in nowhere]
             if not open_rows:
                 break
-            found.update(zip(open_rows, enclosures(rows, open_rows, inputs, bits), strict=True))
-            if unknown := [row for row in open_rows if found[row].is_nan()]:
+            balls.update(zip(open_rows, enclosures(rows, open_rows, inputs, bits), strict=True))
+            if unknown := [row for row in open_rows if balls[row].is_nan()]:
                 nowhere |= undefined(unknown, inputs)
-        known = {row: Known(mp.nan) if row in nowhere else _of_ball(enclosed) for row, enclosed in found.items()}
+        known = {row: Known(mp.nan) if row in nowhere else _of_ball(enclosed) for row, enclosed in balls.items()}
         return [Known(mp.mpf(0)) if row is None else known[row] for row in results]
 
     return exact
 
 
-def _of_ball(found: Any) -> Known:
-    if not found.is_finite():
-        return Known(as_mpf(found)) if found.is_exact() else Known(mp.nan, mp.inf)
-    return Known(as_mpf(found.mid()), as_mpf(found.rad()))
+def _of_ball(ball: Any) -> Known:
+    if not ball.is_finite():
+        return Known(as_mpf(ball)) if ball.is_exact() else Known(mp.nan, mp.inf)
+    return Known(as_mpf(ball.mid()), as_mpf(ball.rad()))
 
 
-def _known(before: Any, found: Any) -> Known:
-    """Return a number that two evaluations gave, with no radius where they agree."""
-    if isinstance(found, bool):
-        return Known(mp.mpf(found), 0 if before == found else 1)
-    if mp.isnan(before) or mp.isnan(found) or before == found:
-        return Known(found, 0 if before == found or (mp.isnan(before) and mp.isnan(found)) else mp.inf)
-    gap = abs(before - found)
-    return Known(found, 0 if gap <= abs(found) * mp.mpf(10) ** -SETTLED else gap)
+def _known(before: Any, after: Any) -> Known:
+    """Return a number of two evaluations. Its radius is 0 if they agree."""
+    if isinstance(after, bool):
+        return Known(mp.mpf(after), 0 if before == after else 1)
+    if mp.isnan(before) or mp.isnan(after) or before == after:
+        return Known(after, 0 if before == after or (mp.isnan(before) and mp.isnan(after)) else mp.inf)
+    gap = abs(before - after)
+    return Known(after, 0 if gap <= abs(after) * mp.mpf(10) ** -SETTLED else gap)
 
 
 def _decades(numbers: Sequence[Any]) -> int:
-    """How many decades the numbers lie away from 1 at most: digits that may cancel beside them."""
+    """Return the largest distance of the numbers from 1, in decades. So many digits may cancel."""
     sizes = [abs(float(number)) for number in numbers if math.isfinite(number)]
     return int(max((abs(math.log10(size)) for size in sizes if size), default=0.0))
 
@@ -178,12 +175,12 @@ def spacing(value: float, single: bool = False) -> float:
     """
     if not single:
         return math.ulp(value)
-    found = np.float32(abs(value))
-    return float(np.spacing(found if found < np.finfo(np.float32).max else np.nextafter(found, np.float32(0))))
+    size = np.float32(abs(value))
+    return float(np.spacing(size if size < np.finfo(np.float32).max else np.nextafter(size, np.float32(0))))
 
 
 def rounded(exact: Any, single: bool = False) -> float:
-    """Return an mpmath number rounded to the nearest float; inf where it is too large for one."""
+    """Return an mpmath number rounded to the nearest float; inf if it is too large."""
     value = float(exact)
     with np.errstate(over="ignore"):
         return float(np.float32(value)) if single else value
@@ -205,12 +202,12 @@ def ulp_error(value: float, exact: Any, single: bool = False) -> float:
 
 
 def _as_float(error: Any) -> float:
-    """Return a finite error as a float, which is finite too: infinite is said of nan and inf alone."""
+    """Return a finite error as a finite float: infinity is reserved for nan and inf."""
     return min(float(error), sys.float_info.max)
 
 
 def error_bound(value: float, known: Known, single: bool = False) -> float | None:
-    """Return the largest error in ULP that a value can have; None where the exact number is not known well enough.
+    """Return the largest possible error of a value in ULP; None if the exact number is too uncertain.
 
     >>> error_bound(1.0, Known(mpmath.mpf(1), mpmath.mpf(2) ** -60)) < 0.01
     True
@@ -230,10 +227,10 @@ def error_bound(value: float, known: Known, single: bool = False) -> float | Non
 
 
 def condition(exact: Exact, numbers: Sequence[float], single: bool = False) -> list[float]:
-    """Return the error in ULP that rounding the inputs alone would cause, for each result at a point.
+    """Return, for each result at a point, the error in ULP that rounding the inputs alone would cause.
 
-    Every input that is not 0 is moved by half a unit in its last place, exactly, and the changes of the exact results
-    are added up. A result that no rounding of its inputs could give to the last place is ill-conditioned there.
+    Every non-zero input is moved by exactly half a unit in its last place, and the changes of the exact results are
+    added up. A large sum means that the result is ill-conditioned there.
 
     >>> from symad.tracing.trace import trace
     >>> [bad] = condition(by_digits(trace(lambda x: x - 1, 1.0)), [1 + 1e-10])
@@ -252,14 +249,14 @@ def condition(exact: Exact, numbers: Sequence[float], single: bool = False) -> l
 
 
 def _changes(exact: Exact, numbers: Sequence[float], position: int, here: list[Any], single: bool) -> list[Any]:
-    """Return how far each result moves when one input moves by half a unit, up or down, whichever is more."""
+    """Return the change of each result if one input moves by half a unit, the larger of up and down."""
     step = mp.mpf(spacing(numbers[position], single)) / 2
     sides = [exact([*numbers[:position], numbers[position] + side, *numbers[position + 1 :]]) for side in (-step, step)]
     return [max(_distance(u, v.middle), _distance(u, w.middle)) for u, v, w in zip(here, *sides, strict=True)]
 
 
 def _distance(u: Any, v: Any) -> Any:
-    """|u - v|; 0 to a point where there is no number."""
+    """Return |u - v|, 0 if one of them is not finite."""
     return abs(u - v) if mp.isfinite(u) and mp.isfinite(v) else mp.mpf(0)
 
 
@@ -269,7 +266,7 @@ def _finite(exact: Any, single: bool) -> float:
 
 
 def check_kernel(kernel: Any) -> bool:
-    """Return whether a kernel computes in single precision; ArgumentError for what has no error in ULP."""
+    """Return whether a kernel is in single precision; ArgumentError if its errors are not measured in ULP."""
     if not isinstance(kernel, Kernel):
         raise ArgumentError(
             f"verify of an object of type {type(kernel).__name__}",

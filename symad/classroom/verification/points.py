@@ -1,8 +1,8 @@
 """Boxes and their sample points: random points, and points where kernels tend to fail.
 
-Corners and faces; zeros of both signs, subnormal and huge numbers, powers of two and their neighbours, whole numbers,
-multiples of pi/2; equal and nearly equal components; both sides of where a condition changes, a denominator, an
-intermediate sum or a result vanishes, or a result overflows, which bisection finds.
+The latter are: corners and faces; zeros of both signs, subnormal and huge numbers, powers of two and their neighbours,
+integers, multiples of pi/2; equal and nearly equal components; and both sides of a place where a condition changes, a
+denominator, sum or result vanishes, or a result overflows. Bisection finds these places.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Box:
     single: bool = False
 
     def arguments(self, points: Points) -> tuple[Any, ...]:
-        """Return points as the kernel's arguments, with the leading axes of `points` in front."""
+        """Return points as the kernel's arguments. The leading axes of `points` stay in front."""
         leaves = [leaf if leaf.ndim else leaf.item() for leaf in self.arrays(points)]
-        found: tuple[Any, ...] = tuple(leaves) if self.structure is None else unflatten(self.structure, leaves)
-        return found
+        arguments: tuple[Any, ...] = tuple(leaves) if self.structure is None else unflatten(self.structure, leaves)
+        return arguments
 
     def arrays(self, points: Points) -> list[Points]:
-        """Return points as plain arrays, one for each leaf of the arguments."""
+        """Return points as one plain array for each leaf of the arguments."""
         leaves, start = [], 0
         for shape in self.shapes:
             size = math.prod(shape)
@@ -55,7 +55,7 @@ class Box:
         return leaves
 
     def inside(self, points: Points) -> Points:
-        """Return those points that lie in the box, as numbers of the kernel's type, each once."""
+        """Return the points inside the box, in the kernel's type, without repetitions."""
         kept = points.astype(np.float32).astype(float) if self.single else points
         kept = kept[np.all((kept >= self.low) & (kept <= self.high), axis=1)]
         _, first = np.unique(kept.view(np.uint64), axis=0, return_index=True)  # by bits: -0.0 is not 0.0
@@ -63,7 +63,7 @@ class Box:
 
 
 def box_of(kernel: Kernel, bounds: Any) -> Box:
-    """Return the box of (low, high) for each argument of a kernel, or of one such pair for its only argument.
+    """Return the box of one pair (low, high) for each argument, or of one pair for the only argument.
 
     Bounds are numbers, arrays or containers like the argument; a number holds for all of its entries, and an infinite
     one stands for the largest float. ArgumentError for anything else.
@@ -88,12 +88,12 @@ def box_of(kernel: Kernel, bounds: Any) -> Box:
 
 
 def _pairs(bounds: Any, slots: int) -> list[tuple[Any, Any]]:
-    """Return one pair for each argument; a kernel of one argument may be given the pair itself."""
+    """Return one pair for each argument. A kernel of one argument also accepts the pair itself."""
     try:
-        given = list(bounds)
-        if slots == 1 and len(given) == 2:
-            given = [given]
-        pairs = [tuple(pair) for pair in given]
+        parts = list(bounds)
+        if slots == 1 and len(parts) == 2:
+            parts = [parts]
+        pairs = [tuple(pair) for pair in parts]
     except TypeError:
         pairs = []
     if len(pairs) != slots or any(len(pair) != 2 for pair in pairs):
@@ -105,13 +105,13 @@ def _pairs(bounds: Any, slots: int) -> list[tuple[Any, Any]]:
     return [(pair[0], pair[1]) for pair in pairs]
 
 
-def _bound(given: Any, shapes: Sequence[tuple[int, ...]], child: Any, name: str) -> Points:
-    """Return a bound of one argument as flat numbers; `child` is the structure of a container, None for an array."""
-    leaves = [given]
-    if isinstance(given, int | float | np.number):
-        leaves = [given] * len(shapes)
+def _bound(bound: Any, shapes: Sequence[tuple[int, ...]], child: Any, name: str) -> Points:
+    """Return a bound of one argument as flat numbers. `child` is a container's structure, None for an array."""
+    leaves = [bound]
+    if isinstance(bound, int | float | np.number):
+        leaves = [bound] * len(shapes)
     elif child is not None and not child.is_leaf():
-        leaves, structure = flatten(given)
+        leaves, structure = flatten(bound)
         if structure != child:
             raise ArgumentError(f"{name} of structure {structure}", why=f"it is {child}", do="or give a number")
     parts = []
@@ -141,11 +141,11 @@ COMPARED = (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.Max, sp.Min)  # heads w
 FIRST = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 10.0, -10.0, 5e-324, -5e-324)  # in every search
 VANISHING = (sp.Abs, sp.sign, sp.Heaviside, sp.Pow, sp.log)  # heads with an edge where their first operand is 0
 MOST_PLACES, BISECTIONS = 64, 64
-ZEROS = 0.15  # of the special numbers, where there are any
+ZEROS = 0.15  # share of zeros among special numbers, if 0 is in the box
 
 
 def ordinals(points: Points) -> NDArray[np.int64]:
-    """Return the places of floats in their order: neighbours differ by 1, both zeros are 0.
+    """Return the positions of floats in their order: neighbours differ by 1, both zeros are 0.
 
     >>> ordinals(np.array([0.0, 5e-324, -5e-324, 1.0])).tolist()
     [0, 1, -1, 4607182418800017408]
@@ -155,7 +155,7 @@ def ordinals(points: Points) -> NDArray[np.int64]:
 
 
 def floats(places: NDArray[np.int64]) -> Points:
-    """Return the floats at places of their order; the inverse of `ordinals`.
+    """Return the floats at positions of their order; the inverse of `ordinals`.
 
     >>> floats(np.array([0, 1, -1, 4607182418800017409]))
     array([ 0.e+000,  5.e-324, -5.e-324,  1.e+000])
@@ -164,7 +164,7 @@ def floats(places: NDArray[np.int64]) -> Points:
 
 
 def random_points(box: Box, count: int, random: np.random.Generator) -> Points:
-    """Return points of the box: components spread evenly over its values, or evenly over its floats of all sizes."""
+    """Return points of the box: components are uniform in value or in the order of floats."""
     size = len(box.low)
     share = random.random((count, size))
     with np.errstate(over="ignore"):
@@ -176,13 +176,13 @@ def random_points(box: Box, count: int, random: np.random.Generator) -> Points:
 
 
 def special_numbers() -> Points:
-    """Return numbers of the kinds at which formulas, conversions and libraries go wrong, with their neighbours."""
+    """Return numbers at which formulas, conversions and libraries often fail, and their neighbours."""
     whole = [float(k) for k in range(1, 21)] + [k + 0.5 for k in range(6)]
     turns = [k * math.pi / 2 for k in (1, 2, 3, 4, 5, 6, 7, 8, 101, 1000001)]
-    found = np.array([math.ldexp(1.0, k) for k in POWERS] + whole + turns + list(THRESHOLDS))
-    found = np.concatenate([found, np.nextafter(found, np.inf), np.nextafter(found, 0.0)])
-    found = found[np.isfinite(found)]
-    return np.append(np.unique(np.concatenate([-found, found, [0.0, float(np.finfo(float).max)]])), -0.0)
+    numbers = np.array([math.ldexp(1.0, k) for k in POWERS] + whole + turns + list(THRESHOLDS))
+    numbers = np.concatenate([numbers, np.nextafter(numbers, np.inf), np.nextafter(numbers, 0.0)])
+    numbers = numbers[np.isfinite(numbers)]
+    return np.append(np.unique(np.concatenate([-numbers, numbers, [0.0, float(np.finfo(float).max)]])), -0.0)
 
 
 def adversarial_points(box: Box, count: int, random: np.random.Generator) -> Points:
@@ -191,18 +191,18 @@ def adversarial_points(box: Box, count: int, random: np.random.Generator) -> Poi
     share = max(1, count // 6)
     specials = _specials(box, numbers, 2 * share, random)
     alone = np.where(_one_of(specials.shape, random), specials, random_points(box, len(specials), random))
-    made = [_corners(box, share, random), _faces(box, share, random), _equal_components(box, share, random)]
-    return box.inside(np.concatenate([alone, *made, specials]))[:count]
+    others = [_corners(box, share, random), _faces(box, share, random), _equal_components(box, share, random)]
+    return box.inside(np.concatenate([alone, *others, specials]))[:count]
 
 
 def _one_of(shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.bool_]:
-    """One place in each row."""
-    found: NDArray[np.bool_] = np.arange(shape[1]) == random.integers(max(shape[1], 1), size=(shape[0], 1))
-    return found
+    """Choose one place in each row."""
+    chosen: NDArray[np.bool_] = np.arange(shape[1]) == random.integers(max(shape[1], 1), size=(shape[0], 1))
+    return chosen
 
 
 def _specials(box: Box, numbers: Points, count: int, random: np.random.Generator) -> Points:
-    """Special numbers in every component; those of the first component one after the other."""
+    """Return special numbers in every component. The first component takes them one after the other."""
     columns = []
     for k, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
         near = numbers[(numbers >= low) & (numbers <= high)]
@@ -233,7 +233,7 @@ def _faces(box: Box, count: int, random: np.random.Generator) -> Points:
 
 
 def _equal_components(box: Box, count: int, random: np.random.Generator) -> Points:
-    """Points with a second component equal to, next to, or minus a first one; or with all of them equal."""
+    """Return points with a component equal to, next to, or minus another; or with all components equal."""
     points, size = random_points(box, count, random), len(box.low)
     if size < 2:
         return points[:0]
@@ -242,13 +242,13 @@ def _equal_components(box: Box, count: int, random: np.random.Generator) -> Poin
     equal = points[rows, first]
     nearly = floats(ordinals(equal) + random.integers(-2, 3, size=count))
     points[rows, second] = np.where(random.random(count) < 0.2, -equal, nearly)
-    every = random.random(count) < 0.2
-    points[every] = equal[every, None]
+    all_equal = random.random(count) < 0.2
+    points[all_equal] = equal[all_equal, None]
     return points
 
 
 def neighbours(box: Box, point: Points, count: int, random: np.random.Generator) -> Points:
-    """Return points around one: by steps of all sizes, counted in floats, in one component, in some, or in all."""
+    """Return points near a point: steps of all sizes, counted in floats, in one, some or all components."""
     size = len(point)
     steps = np.exp2(random.uniform(0, 52, (count, size))) * random.choice([-1, 1], (count, size))
     moved = random.random((count, size)) < random.choice([1 / max(size, 1), 0.5, 1.0], (count, 1))
@@ -258,16 +258,16 @@ def neighbours(box: Box, point: Points, count: int, random: np.random.Generator)
 
 
 def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generator) -> Points:
-    """Return points on both sides of where a branch of the program changes, or one of its values vanishes or overflows.
+    """Return points on both sides of each place where a branch changes or a value vanishes or overflows.
 
-    They are found between random points, by bisection of all such places at once, in a kernel of their own.
+    Bisection between random points finds all such places at once, with a separate kernel.
     """
     signs = _sign_changes(written_out(kernel.program), random)
     start = box.inside(random_points(box, 64, random))
-    found = signs(box, start)
+    positive = signs(box, start)
     ends: list[tuple[int, int, int]] = []
-    for place in range(found.shape[1]):
-        above, below = np.flatnonzero(found[:, place]), np.flatnonzero(~found[:, place])
+    for place in range(positive.shape[1]):
+        above, below = np.flatnonzero(positive[:, place]), np.flatnonzero(~positive[:, place])
         if above.size and below.size:
             ends += [(place, int(random.choice(above)), int(random.choice(below))) for _ in range(4)]
     if not ends:
@@ -278,17 +278,19 @@ def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generato
         middle = _between(high, low)
         up = signs(box, middle)[rows, place][:, None]
         high, low = np.where(up, middle, high), np.where(up, low, middle)
-    return box.inside(np.stack([high, low], axis=1).reshape(-1, len(box.low)))  # both sides of a place together
+    return box.inside(
+        np.stack([high, low], axis=1).reshape(-1, len(box.low))
+    )  # the two sides of a place are neighbours
 
 
 def _between(first: Points, second: Points) -> Points:
-    """Return the floats half way between floats in their order, so that 64 halvings leave neighbours."""
+    """Return the floats halfway between floats in their order, so that 64 halvings reach neighbours."""
     u, v = ordinals(first), ordinals(second)
     return floats((u & v) + ((u ^ v) >> 1))  # (u + v) // 2 without overflow
 
 
 def _sign_changes(program: Program, random: np.random.Generator) -> Callable[[Box, Points], NDArray[np.bool_]]:
-    """Return what says for points (rows) which of the differences in a program are positive, and results finite."""
+    """Return a function of points: the signs of a program's differences, and whether results are finite."""
     results = list(dict.fromkeys(row for output in program.outputs for row in output.rows))
     places = _places(program, results, random)
     zero, count = len(program), len(places)
@@ -312,7 +314,7 @@ def _sign_changes(program: Program, random: np.random.Generator) -> Callable[[Bo
 
 
 def _places(program: Program, results: list[int], random: np.random.Generator) -> list[tuple[int, int | None]]:
-    """Return pairs of rows that are compared, and (row, None) for rows that matter where they vanish."""
+    """Return pairs of compared rows, and (row, None) for rows that matter where they vanish."""
     varying = bytearray(len(program))
     branches: dict[tuple[int, int | None], None] = {}
     others: dict[tuple[int, int | None], None] = dict.fromkeys((row, None) for row in results)

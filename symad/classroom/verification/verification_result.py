@@ -44,20 +44,20 @@ class EntryError:
     at_edge: bool = False
 
     def excess(self) -> float:
-        """How many times what rounding the inputs alone would cause (1 ULP at least) the error is."""
+        """Return the error as a multiple of the effect of rounding the inputs (at least 1 ULP)."""
         return math.nan if self.condition is None else self.worst_ulp / max(1.0, self.condition)
 
     def is_unexplained(self) -> bool:
-        """Whether the error is far beyond that: the fault of the formula or of the kernel."""
+        """Whether the error is far beyond that: a fault of the formula or the kernel."""
         return self.excess() > FAR and not self.at_edge
 
     def is_right(self) -> bool:
-        """Whether the error is no larger than rounding the inputs, or the formula itself, may explain."""
+        """Whether rounding the inputs, or the formula itself, may explain the error."""
         known = self.condition is not None or self.at_edge
         return not self.is_unexplained() if known else self.worst_ulp <= FAR
 
     def cells(self, place: str) -> tuple[Cell, ...]:
-        """Return a row of a table; an error far beyond what rounding the inputs alone would cause stands out."""
+        """Return a row of a table. An unexplained error is highlighted."""
         error: Cell = Marked(ulps(self.worst_ulp), "wrong") if self.is_unexplained() else ulps(self.worst_ulp)
         condition = "edge" if self.at_edge else "" if self.condition is None else ulps(self.condition)
         at = (place,) if place else ()
@@ -65,10 +65,10 @@ class EntryError:
 
 
 def error_tables(rows: tuple[EntryError, ...], entries: int, *, points: bool) -> tuple[Table, ...]:
-    """Return the table of the worst entries, and with `points` one of the points where their errors are."""
+    """Return the table of the worst entries and, with `points`, a table of their points."""
     shown = rows[:ROWS]
     texts = list(dict.fromkeys(point_text(row.point) for row in shown))
-    several = points and len(texts) > 1  # a single point stands in the statement
+    several = points and len(texts) > 1  # the statement has a single point
     places = [f"P{texts.index(point_text(row.point)) + 1}" if several else "" for row in shown]
     header = ("entry", "error in ULP", "inputs' rounding", *(("at",) if several else ()), "kernel", "exact")
     caption = f"the {len(shown)} worst of {entries} entries" if len(shown) < entries else ""
@@ -119,58 +119,58 @@ class BoxVerification(Shown):
 
     @property
     def worst(self) -> EntryError | None:
-        """The entry with the largest error; None where nothing could be compared."""
+        """The entry with the largest error; None if nothing was compared."""
         return self.rows[0] if self.rows else None
 
     @property
     def worst_ulp(self) -> float:
-        """The largest error in ULP; nan where nothing could be compared."""
+        """The largest error in ULP; nan if nothing was compared."""
         return self.rows[0].worst_ulp if self.rows else math.nan
 
     @property
     def worst_point(self) -> tuple[Any, ...]:
-        """The kernel's arguments there."""
+        """The kernel's arguments at the largest error."""
         return self.rows[0].point if self.rows else ()
 
     @property
     def statement(self) -> str:
-        """What was found, in a sentence or two."""
+        """The result in a sentence or two."""
         done = f"{self.points} points" if self.complete else f"{self.points} of {self.wanted} points (time was up)"
         if self.worst is None:
             return f"{done}: no result could be compared"
-        found = f"{done}: largest error {'at most ' if self.rigorous else ''}{ulps(self.worst_ulp)} ULP"
+        text = f"{done}: largest error {'at most ' if self.rigorous else ''}{ulps(self.worst_ulp)} ULP"
         if self.infinite:
-            found += f" ({self.infinite} results; of the others {ulps(self.finite_ulp)} ULP)"
-        found += f", at {point_text(self.worst_point)}"
+            text += f" ({self.infinite} results; of the others {ulps(self.finite_ulp)} ULP)"
+        text += f", at {point_text(self.worst_point)}"
         if self.worst.condition is not None:
-            found += f", where rounding the inputs alone causes up to {ulps(self.worst.condition)} ULP"
-        return found
+            text += f", where rounding the inputs alone causes up to {ulps(self.worst.condition)} ULP"
+        return text
 
     @property
     def title(self) -> str:
         return "Verification over a box"
 
     def document(self) -> Document:
-        """Return the statement, the table of entries, the distribution of errors, and what was set apart."""
+        """Return the statement, the table of entries, the distribution of errors, and notes on excluded results."""
         blocks: list[Block] = [Heading(self.title, 1), Paragraph(self.statement + ".")]
         if self.rows:
             blocks += [*error_tables(self.rows, self.entries, points=True), self._distribution()]
-        blocks += [Paragraph(note) for note in self._apart()]
-        return (*blocks, Paragraph(Marked(self._how(), "muted")))
+        blocks += [Paragraph(note) for note in self._notes()]
+        return (*blocks, Paragraph(Marked(self._method(), "muted")))
 
     def _distribution(self) -> Table:
         bounds = [*(f"up to {bound:g}" if math.isfinite(bound) else "more" for bound in self.bins), "infinite"]
         counts = [*map(str, self.bins.values()), str(self.infinite)]
         return Table(("error in ULP", *bounds), (("results", *counts),), "l" + "r" * len(counts))
 
-    def _apart(self) -> list[str]:
+    def _notes(self) -> list[str]:
         notes = []
         if self.unexplained is not None:
-            found = self.unexplained
+            worst = self.unexplained
             notes.append(
-                f"Rounding the inputs does not explain {found.name} at {point_text(found.point)}: "
-                f"{ulps(found.worst_ulp)} ULP, where it causes up to {ulps(found.condition or 0.0)} ULP (kernel "
-                f"{found.value!r}, exact {exact_text(found.exact, found.radius)})."
+                f"Rounding the inputs does not explain {worst.name} at {point_text(worst.point)}: "
+                f"{ulps(worst.worst_ulp)} ULP, where it causes up to {ulps(worst.condition or 0.0)} ULP (kernel "
+                f"{worst.value!r}, exact {exact_text(worst.exact, worst.radius)})."
             )
         if any(row.at_edge for row in self.rows):
             notes.append(
@@ -190,13 +190,13 @@ class BoxVerification(Shown):
             notes.append(f"{self.signed_zeros} results are right but for the sign of a zero, an input or a divisor.")
         return notes
 
-    def _how(self) -> str:
+    def _method(self) -> str:
         exact = "enclosures by ball arithmetic" if self.rigorous else f"evaluation in {self.digits} digits or more"
         return f"Exact numbers: {exact}{' of ' + self.against if self.against else ''}. Seed {self.seed}."
 
 
 def entry_names(kernel: Kernel) -> list[str]:
-    """Return what each flat result of a kernel is called.
+    """Return the name of each flat result of a kernel.
 
     >>> import symad as sa
     >>> entry_names(sa.compile(lambda x: {"a": x * x, "b": 2.0}, np.zeros(2)))
@@ -228,14 +228,14 @@ def ulps(error: float) -> str:
 
 
 def exact_text(exact: Any, radius: Any = 0) -> str:
-    """Return an exact number in more digits than a float has, with its radius."""
+    """Return an exact number with more digits than a float has, and its radius."""
     with precision(2 * DIGITS):
         near = mp.nstr(mp.mpf(exact), DIGITS)
         return near if radius == 0 else f"{near} ± {mp.nstr(mp.mpf(radius), 2)}"
 
 
 def point_text(point: tuple[Any, ...]) -> str:
-    """Return arguments as text, long arrays shortened.
+    """Return arguments as text. Long arrays are shortened.
 
     >>> point_text((0.1, np.zeros(2))), point_text((np.arange(9.0),)), point_text(({"a": 1.0, "b": (2.0, 3.0)},))
     ('0.1, [0.0, 0.0]', '[0.0, 1.0, 2.0, 3.0, 4.0, ..., 8.0]', '["a"]: 1.0, ["b"][0]: 2.0, ["b"][1]: 3.0')

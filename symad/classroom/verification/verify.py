@@ -61,7 +61,7 @@ FEW = 20_000  # inputs times operations up to which the condition at a point is 
 
 @dataclass(frozen=True)
 class Verification(Shown):
-    """How far a kernel's numbers are from exact ones at a point.
+    """The differences between a kernel's numbers and exact ones at a point.
 
     `worst_ulp` is the largest error in units of the last place of its own entry, over the entries that do not cancel;
     `worst_index` is its flat index, `value` and `exact` are its two numbers. An entry smaller than CANCELLED times the
@@ -91,14 +91,14 @@ class Verification(Shown):
 
     @property
     def statement(self) -> str:
-        """What was found, in a sentence."""
+        """The result in a sentence."""
         apart = f"{self.cancelled} entries cancel to less than 2**-26 of the largest; " if self.cancelled else ""
         if self.undecided:
             apart += f"of {self.undecided} the exact number could not be told; "
         entries = counted(self.entries, "entry")
         if self.undefined:
-            some = "" if self.entries == self.undefined else f"{self.undefined} of "
-            apart += f"{some}the results are NaN in exact arithmetic too, and say nothing about the kernel; "
+            part = "" if self.entries == self.undefined else f"{self.undefined} of "
+            apart += f"{part}the results are NaN in exact arithmetic too, and say nothing about the kernel; "
         if math.isnan(self.worst_ulp):
             last = "no precision decides what is exact here" if self.undecided else "choose a point with a value"
             return f"{entries}: no error could be told; {apart}{last}"
@@ -126,32 +126,17 @@ def verify(
 
 @overload
 def verify(
-    kernel: Kernel,
-    *,
-    box: Any,
-    points: int = 1000,
-    seed: int = 0,
-    against: Callable[..., Any] | None = None,
-    digits: int = 50,
-    rigorous: bool = False,
-    max_seconds: float = 60.0,
-    progress: Progress | None = None,
-) -> BoxVerification: ...
+    kernel: Kernel, *, box: Any, points: int = 1000, seed: int = 0, against: Callable[..., Any] | None = None,
+    digits: int = 50, rigorous: bool = False, max_seconds: float = 60.0, progress: Progress | None = None,
+) -> BoxVerification: ...  # fmt: skip
 
 
 @public_api
 def verify(
-    kernel: Kernel,
-    *args: Any,
-    box: Any = None,
-    points: int = 1000,
-    seed: int = 0,
-    against: Callable[..., Any] | None = None,
-    digits: int = 50,
-    rigorous: bool = False,
-    max_seconds: float = 60.0,
+    kernel: Kernel, *args: Any, box: Any = None, points: int = 1000, seed: int = 0,
+    against: Callable[..., Any] | None = None, digits: int = 50, rigorous: bool = False, max_seconds: float = 60.0,
     progress: Progress | None = None,
-) -> Verification | BoxVerification:
+) -> Verification | BoxVerification:  # fmt: skip
     """Compare a kernel's results with exact ones: at the point `args`, or at many points of a box.
 
     Without `against`, the kernel's own program is evaluated in `digits` digits: that measures rounding alone. With
@@ -170,8 +155,8 @@ def verify(
     >>> kernel = sa.compile(sa.grad(lambda x: x**3), 0.1)
     >>> sa.verify(kernel, 0.1, against=sa.jacfwd(lambda x: x * x * x)).worst_ulp < 1
     True
-    >>> found = sa.verify(sa.compile(lambda x: 1 - np.cos(x), 1.0), box=(-1, 1), points=200)
-    >>> found.worst_ulp > 1e12, abs(found.worst_point[0]) < 1e-5, found.worst.condition < 2
+    >>> verification = sa.verify(sa.compile(lambda x: 1 - np.cos(x), 1.0), box=(-1, 1), points=200)
+    >>> verification.worst_ulp > 1e12, abs(verification.worst_point[0]) < 1e-5, verification.worst.condition < 2
     (True, True, True)
     """
     single = check_kernel(kernel)
@@ -184,22 +169,22 @@ def verify(
         return _at_point(kernel, args, _route(kernel, against, args, digits, rigorous), single, rigorous)
     if args:
         raise ArgumentError("a point and a box", why="errors are measured at the one or over the other", do="give one")
-    found = box_of(kernel, box)
-    exact = _route(kernel, against, found.arguments(found.low / 2 + found.high / 2), digits, rigorous)
+    bounds = box_of(kernel, box)
+    exact = _route(kernel, against, bounds.arguments(bounds.low / 2 + bounds.high / 2), digits, rigorous)
     name = "" if against is None else name_of(against)
-    search = Search(kernel, found, exact, max_seconds, progress)
+    search = Search(kernel, bounds, exact, max_seconds, progress)
     return search.run(points, seed, digits=digits, rigorous=rigorous, against=name)
 
 
 def _route(
     kernel: Kernel, against: Callable[..., Any] | None, args: tuple[Any, ...], digits: int, rigorous: bool
 ) -> Exact:
-    """Return what gives the exact results; ArgumentError where there are not as many as the kernel has."""
+    """Return the function for exact results; ArgumentError if their number differs from the kernel's."""
     source = kernel if against is None else trace(against, *args)
     if isinstance(source, Trace):
-        size, wanted = sum(output.size for output in kernel.program.outputs), len(source.outputs.flat)
-        if size != wanted:
-            raise ArgumentError(f"a kernel with {size} results against {wanted} exact ones")
+        size, expected = sum(output.size for output in kernel.program.outputs), len(source.outputs.flat)
+        if size != expected:
+            raise ArgumentError(f"a kernel with {size} results against {expected} exact ones")
     return by_balls(source) if rigorous else by_digits(source, digits)
 
 
@@ -207,27 +192,25 @@ def _at_point(kernel: Kernel, args: tuple[Any, ...], exact: Exact, single: bool,
     values = flat_floats(kernel(*args))
     numbers = [rounded(number, single) for number in flat_floats(args)]
     known = exact(numbers)
-    found, ranked = _compared(values, known, single)
+    verification, ranked = _compared(values, known, single)
     few = len(numbers) * kernel.stats.operations_after <= FEW
     conditions = condition(exact, numbers, single) if few else None
     names = entry_names(kernel)
-    rows = tuple(
-        EntryError(
-            names[k], k, error, args, values[k], known[k].middle, known[k].radius, conditions[k] if conditions else None
-        )
-        for k, error in ranked
-    )
-    return replace(found, rows=rows, rigorous=rigorous)
+    rows = []
+    for k, error in ranked:
+        cause = conditions[k] if conditions else None
+        rows.append(EntryError(names[k], k, error, args, values[k], known[k].middle, known[k].radius, cause))
+    return replace(verification, rows=tuple(rows), rigorous=rigorous)
 
 
 def exact_values(traced: Trace, args: Sequence[Any], digits: int = 50) -> list[Any]:
     """Return the outputs of a trace at a point as mpmath numbers, in flat order."""
-    inputs = as_exact(numbered(traced, args), digits)
+    inputs = as_exact(numbered(traced, flat_floats(args)), digits)
     return evaluate(traced.graph, traced.outputs.flat, inputs, arithmetic="reference", digits=digits)
 
 
 def compare_exact(values: Sequence[float], exact: Sequence[Any]) -> Verification:
-    """Return how far floats are from exact numbers (mpmath); NaN against a number is an infinite error.
+    """Return the errors of floats against exact numbers (mpmath). NaN against a number is an infinite error.
 
     >>> compare_exact([1.0, 2.0], [mpmath.mpf(1), mpmath.mpf(2)]).worst_ulp
     0.0
@@ -236,7 +219,7 @@ def compare_exact(values: Sequence[float], exact: Sequence[Any]) -> Verification
 
 
 def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> tuple[Verification, list[Any]]:
-    """Return the verification of values, and the worst entries with their errors, the worst first."""
+    """Return the verification of values, and the entries with the largest errors, largest first."""
     near = np.array([rounded(number.middle, single) for number in known])
     finite = np.isfinite(near)
     largest = float(np.max(np.abs(near[finite]), initial=0.0))
@@ -248,14 +231,11 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
     ranked = sorted(counted.items(), key=lambda pair: -pair[1])
     worst = ranked[0][0] if ranked else 0
     value, number = (values[worst], float(near[worst])) if values else (0.0, 0.0)
-    gaps = [_gap(values[k], known[k].middle) for k in np.flatnonzero(finite).tolist()]
+    pairs = ((values[k], known[k].middle) for k in np.flatnonzero(finite).tolist())
+    gaps = [abs(float(mpmath.mpf(value) - exact)) if math.isfinite(value) else math.inf for value, exact in pairs]
     undecided, undefined = sum(error is None for error in errors), int(nowhere.sum())
-    found = Verification(
+    verification = Verification(
         len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided or undefined else 0.0),
         worst, value, number, max(gaps, default=0.0) / (largest or 1.0), undecided=undecided, undefined=undefined,
     )  # fmt: skip
-    return found, ranked[:ROWS]
-
-
-def _gap(value: float, exact: Any) -> float:
-    return abs(float(mpmath.mpf(value) - exact)) if math.isfinite(value) else math.inf
+    return verification, ranked[:ROWS]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from codegen.records import dataclass
 from symad.classroom.code_reading.llvm_lines import Machine, body_of, kind_of_ir
 from symad.classroom.code_reading.located_code import Instruction, instructions_of, located_assembly
 from symad.classroom.code_reading.machine_code import is_one_function, kind_of
-from symad.display.document import Cell, Code, Columns, Document, Heading, Marked, Paragraph, Table
+from symad.display.document import Block, Cell, Code, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown
 
@@ -28,24 +30,21 @@ class CodeListing(Shown):
     marks: tuple[str, ...]
     instructions: tuple[Instruction, ...]
     straight: bool
-    told: str
+    statement: str
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return "Machine code"
 
     def document(self) -> Document:
-        """Return both listings; code with loops as it is, without what its lines stand for."""
-        about = Paragraph(self.told)
+        """Return both listings. Code with loops is shown without the effects of its lines."""
+        left: Block = Table((), tuple(self._ir()), "rll")
+        right: Block = Table((), tuple(self._assembly()), "rll")
         if not self.straight:
-            text = "\n".join(self.lines[:MOST_LINES])
-            assembly = "\n".join(each.text for each in self.instructions[:MOST_LINES])
-            both = ((Heading("LLVM IR", 3), Code(text, "llvm")), (Heading("Assembly", 3), Code(assembly, "asm")))
-            return (Heading(self.title, 1), about, Columns(both))
-        left = (Heading("LLVM IR", 3), Table((), tuple(self._ir()), "rll"))
-        right = (Heading("Assembly", 3), Table((), tuple(self._assembly()), "rll"))
-        return (Heading(self.title, 1), about, Columns((left, right)))
+            left = Code("\n".join(self.lines[:MOST_LINES]), "llvm")
+            right = Code("\n".join(instruction.text for instruction in self.instructions[:MOST_LINES]), "asm")
+        both = ((Heading("LLVM IR", 3), left), (Heading("Assembly", 3), right))
+        return (Heading(self.title, 1), Paragraph(self.statement), Columns(both))
 
     def _ir(self) -> list[tuple[Cell, ...]]:
         return [
@@ -55,43 +54,34 @@ class CodeListing(Shown):
 
     def _assembly(self) -> list[tuple[Cell, ...]]:
         rows: list[tuple[Cell, ...]] = []
-        for each in self.instructions[:MOST_LINES]:
-            mark = f"i{each.line} {self.marks[each.line - 1]}".strip() if 0 < each.line <= len(self.marks) else ""
-            number = str(each.line) if each.line else ""
-            rows.append((Marked(number, "muted"), Marked(each.text, "code", nodes=mark), kind_of(each.text)))
+        for instruction in self.instructions[:MOST_LINES]:
+            text, line = instruction.text, instruction.line
+            mark = f"i{line} {self.marks[line - 1]}".strip() if 0 < line <= len(self.marks) else ""
+            rows.append((Marked(str(line or ""), "muted"), Marked(text, "code", nodes=mark), kind_of(text)))
         return rows
 
 
 def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: Callable[[Numbers], str]) -> CodeListing:
-    """Return the code of a kernel; `recognise` tells which values have some numbers at the points."""
+    """Return the code of a kernel. `recognise` returns the marks of the values with given numbers."""
     stats = kernel.stats
     if not is_one_function(kernel):
-        told = f"This kernel has {stats.strategy}: its code is shown as it is, and its lines are not linked."
+        statement = f"This kernel has {stats.strategy}: its code is shown as it is, and its lines are not linked."
         text = kernel.llvm.split("\n")
         plain = tuple(Instruction(line) for line in kernel.assembly.split("\n"))
-        return CodeListing(tuple(text), ("",) * len(text), plain, straight=False, told=told)
+        return CodeListing(tuple(text), ("",) * len(text), plain, straight=False, statement=statement)
     lines = body_of(kernel.llvm)[:MOST_LINES]
-    machine = Machine(_inputs(kernel, points))
+    columns = iter(np.array(points, dtype=float).T)  # of each argument's elements
+    machine = Machine([list(islice(columns, math.prod(argument.shape))) for argument in kernel.program.inputs])
     marks = []
     for line in lines:
         lanes = [lane for lane in machine.line(line) if lane is not None and np.ndim(lane)]
         words = " ".join(recognise(np.asarray(lane, dtype=float)) for lane in lanes)
         marks.append(" ".join(dict.fromkeys(words.split())))
-    located = located_assembly(kernel)
-    if [each.text for each in located] != instructions_of(kernel.assembly):  # then nothing is known of the kernel's own
-        located = [Instruction(text) for text in instructions_of(kernel.assembly)]
-    told = (
+    located, texts = located_assembly(kernel), instructions_of(kernel.assembly)
+    if [instruction.text for instruction in located] != texts:  # the kernel's own instructions have no known lines
+        located = list(map(Instruction, texts))
+    statement = (
         f"{counted(len(lines), 'line')} of LLVM IR, {counted(len(located), 'instruction')}, {stats.code_bytes} bytes. "
         f"The numbers on the left are lines of the IR; an instruction has that of the line it was selected for."
     )
-    return CodeListing(tuple(lines), tuple(marks), tuple(located), straight=True, told=told)
-
-
-def _inputs(kernel: Kernel, points: Sequence[Sequence[float]]) -> list[list[Numbers]]:
-    """Return the numbers of each argument's elements at all points."""
-    table, start, parts = np.array(points, dtype=float), 0, []
-    for each in kernel.program.inputs:
-        size = int(np.prod(each.shape))
-        parts.append([table[:, k] for k in range(start, start + size)])
-        start += size
-    return parts
+    return CodeListing(tuple(lines), tuple(marks), tuple(located), straight=True, statement=statement)

@@ -1,7 +1,7 @@
 """The loop of a worker process: wait for a request, compute, send progress and the answer.
 
-What was studied last is kept, so that the panes of one question share it. Nothing that a question can ask for raises
-here: an error becomes a message for the page, without a traceback.
+The last studies are kept, so that the panes of one question share them. No question raises an error here: errors become
+messages for the page, without tracebacks.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from symad.errors import WorkbenchError
 from symad.limits import time_limit
 
 KEPT = 4  # questions whose studies are kept
-_NO_PLACE = re.compile(r"^<\w+>:\d+: ")  # of the process: a formula has no file
-WARMING = ("expansion", "stages", "graph", "code")  # panes whose first answer is slow, and is made before anyone asks
+_NO_PLACE = re.compile(r"^<\w+>:\d+: ")  # the place of an error in a formula, which has no file
+WARMING = ("expansion", "stages", "graph", "code")  # panes whose first answer is slow: it is computed at the start
 
 
 class Desk:
@@ -37,40 +37,36 @@ class Desk:
         self._lessons = LessonPane()
 
     def carried_out(self, request: Mapping[str, Any], send: Callable[[Message], None]) -> Message:
-        """Return the last message about a request: an answer, a file or an error; progress is sent before."""
+        """Return the last message about a request: an answer, a file or an error. Send progress before."""
         try:
             with time_limit(self.seconds, f"the pane {str(request['pane'])[:40]}"):
-                number = lesson_number(request["pane"])
-                if number is not None:
-                    return self._lesson(number, request, send)
+                if (number := lesson_number(request["pane"])) is not None:
+                    if "form" in request:
+                        return {"file": self._lessons.exported(number, request["form"])}
+                    return {"answer": self._lessons.content(number, send)}
                 question = question_of(request["question"])
                 study = self._study(question)
                 if "form" in request:
                     return {"file": exported(study, question, request["pane"], request["form"])}
-                told = answer(study, question, request["pane"], lambda stage: send({"progress": stage}))
-                return {"answer": told}
+                content = answer(study, question, request["pane"], lambda stage: send({"progress": stage}))
+                return {"answer": content}
         except WorkbenchError as error:
             return {"error": _NO_PLACE.sub("", str(error))}
         except RecursionError:
             return {"error": "this is nested too deeply to be shown"}
         except MemoryError:
             return {"error": "this needs more memory than there is"}
-        except Exception as error:  # of the user's function, or a defect: the page shows a line, and goes on
+        except Exception as error:  # of the user's function, or a defect: the page shows a line and continues
             return {"error": f"{type(error).__name__}: {error}"}
 
     def warm(self) -> None:
-        """Answer a small question once: what is imported and compiled first is there when somebody asks."""
+        """Answer a small question once, so that imports and first compilations are done."""
         for pane in WARMING:
             self.carried_out({"pane": pane, "question": {"text": "x*sin(x)"}}, lambda message: None)
         self._kept.clear()
 
-    def _lesson(self, number: int, request: Mapping[str, Any], send: Callable[[Message], None]) -> Message:
-        if "form" in request:
-            return {"file": self._lessons.exported(number, request["form"])}
-        return {"answer": self._lessons.told(number, send)}
-
     def _study(self, question: Question) -> Study:
-        """Return the study of a question, the kept one where its file has not been written since."""
+        """Return the study of a question: the kept one unless its file has changed."""
         written = os.path.getmtime(self.file.rpartition(":")[0]) if question.kind == "file" and self.file else 0.0
         key = question.core, written
         if key not in self._kept:
@@ -81,7 +77,7 @@ class Desk:
 
 
 def work(connection: Connection, file: str, allow_code: bool, seconds: float) -> None:
-    """Carry out requests until the other end is closed, or its process has ended."""
+    """Carry out requests until the connection or the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the terminal
     threading.Thread(target=_end_with_parent, daemon=True).start()
     desk = Desk(file, allow_code, seconds)
@@ -95,7 +91,6 @@ def work(connection: Connection, file: str, allow_code: bool, seconds: float) ->
 
 
 def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
+    if (parent := parent_process()) is not None:
         parent.join()
         os._exit(0)

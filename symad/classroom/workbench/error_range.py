@@ -1,7 +1,7 @@
 """The errors of a kernel over a range of one variable, and the operations that lose digits.
 
-The local error of an operation is what is wrong of its result when its operands are exact but rounded to doubles: it is
-large where the operation amplifies the rounding of its operands, as a difference of nearly equal numbers does.
+The local error of an operation is the error of its result for exact operands rounded to doubles. It is large if the
+operation amplifies that rounding, as a difference of nearly equal numbers does.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import reachable
 from codegen.records import dataclass
 from symad.classroom.drawing.boxes import is_constant
 from symad.classroom.drawing.chart import line_chart
+from symad.classroom.verification.balls import flat_floats
 from symad.classroom.verification.exact import as_exact, by_digits, rounded, ulp_error
 from symad.display.document import Cell, Document, Heading, Marked, Paragraph, Table
 from symad.display.shown import Shown
@@ -29,13 +29,13 @@ from symad.graph.graph import Graph
 POINTS = 120
 DIGITS = 50
 LOSSES = 6  # operations that are named
-LEAST_LOSS = 4.0  # ULP: an operation that loses less is not named
-FLOOR = 1e-3  # ULP: what is smaller is drawn there, 0 too
+LEAST_LOSS = 4.0  # ULP: operations that lose less are not named
+FLOOR = 1e-3  # ULP: smaller errors, and 0, are drawn here
 
 
 @dataclass(frozen=True)
 class Loss:
-    """An operation that loses digits at the worst point: its row, how many ULP, its value."""
+    """An operation that loses digits at the worst point: its row, the loss in ULP, its value."""
 
     row: int
     ulp: float
@@ -46,7 +46,7 @@ class Loss:
 class ErrorRange(Shown):
     """The largest errors of a kernel's results over a range, and the operations at the worst point.
 
-    `errors` is NaN where there is no exact number to compare with.
+    `errors` is NaN at points without an exact number.
     """
 
     variable: str
@@ -59,12 +59,11 @@ class ErrorRange(Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"Errors for {self.variable} from {self.low:g} to {self.high:g}"
 
     @property
     def worst(self) -> int | None:
-        """The index of the worst point; None where nothing was compared."""
+        """The index of the worst point; None if nothing was compared."""
         known = [k for k, error in enumerate(self.errors) if not math.isnan(error)]
         return max(known, key=lambda k: self.errors[k], default=None)
 
@@ -80,10 +79,10 @@ class ErrorRange(Shown):
         )
         unknown = sum(map(math.isnan, self.errors))
         apart = f" {unknown} points have no exact number." if unknown else ""
-        told = f"Largest error {_ulp(self.errors[worst])} at {self.variable} = {self.xs[worst]!r}.{apart}"
-        return (Heading(self.title, 1), chart, Paragraph(told), *self._lost())
+        statement = f"Largest error {_ulp(self.errors[worst])} at {self.variable} = {self.xs[worst]!r}.{apart}"
+        return (Heading(self.title, 1), chart, Paragraph(statement), *self._losses())
 
-    def _lost(self) -> Document:
+    def _losses(self) -> Document:
         if not self.losses:
             return (Paragraph("No operation loses digits there: the errors are those of rounding each once."),)
         names = self.names or {}
@@ -99,7 +98,7 @@ def error_range(
     kernel: Kernel, at: Callable[[list[float]], Any], flat: Sequence[float], index: int, ends: tuple[float, float],
     variable: str, progress: Callable[[str], None],
 ) -> ErrorRange:  # fmt: skip
-    """Measure a kernel where one of the numbers `flat` moves from one end to the other; `at` makes its argument."""
+    """Measure a kernel while one number of `flat` moves between two ends. `at` builds its argument."""
     low, high = ends
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ArgumentError(f"a range from {low:g} to {high:g}", do="give a lower end below the upper one")
@@ -109,29 +108,24 @@ def error_range(
         if count % 10 == 0:
             progress(f"{count} of {POINTS} points")
         point = [*flat[:index], x, *flat[index + 1 :]]
-        leaves, _ = containers.flatten(_dense(kernel(at(point))))
-        values = [float(value) for leaf in leaves for value in np.ravel(leaf)]
-        found = exact(point)
+        result = kernel(at(point))
+        values = flat_floats(result.toarray() if hasattr(result, "toarray") else result)
         known = [
-            ulp_error(value, each.middle)
-            for value, each in zip(values, found, strict=True)
-            if each.radius == 0 and math.isfinite(rounded(each.middle))
+            ulp_error(value, reference.middle)
+            for value, reference in zip(values, exact(point), strict=True)
+            if reference.radius == 0 and math.isfinite(rounded(reference.middle))
         ]
         errors.append(max(known, default=math.nan))
     return ErrorRange(variable, low, high, tuple(xs), tuple(errors))
 
 
-def _dense(result: Any) -> Any:
-    return result.toarray() if hasattr(result, "toarray") else result
-
-
 def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Sequence[float]) -> tuple[Loss, ...]:
-    """Return the operations that lose most digits at a point, the worst first.
+    """Return the operations that lose most digits at a point, worst first.
 
     >>> from symad.tracing.trace import trace
     >>> traced = trace(lambda x: (1 + x) - 1, 0.1)
-    >>> [found] = losses(traced.graph, traced.outputs.flat, traced.inputs.flat, [1e-9])
-    >>> found.ulp > 1e7
+    >>> [loss] = losses(traced.graph, traced.outputs.flat, traced.inputs.flat, [1e-9])
+    >>> loss.ulp > 1e7
     True
     """
     order = reachable(rows, list(results))
@@ -140,7 +134,7 @@ def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Se
         evaluate(rows, order, exact, "reference", DIGITS)
     except (WorkbenchError, ArithmeticError, ValueError, TypeError):
         return ()
-    found = []
+    losing = []
     for row in order:
         operands = rows.operands[row]
         if operands and not rows.is_boolean(row) and not any(rows.is_boolean(operand) for operand in operands):
@@ -148,8 +142,8 @@ def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Se
             (value,) = evaluate(rows, [row], known)
             ulp = ulp_error(float(value), exact[row])
             if LEAST_LOSS < ulp < math.inf:
-                found.append(Loss(row, ulp, float(value)))
-    return tuple(sorted(found, key=lambda loss: -loss.ulp)[:LOSSES])
+                losing.append(Loss(row, ulp, float(value)))
+    return tuple(sorted(losing, key=lambda loss: -loss.ulp)[:LOSSES])
 
 
 def _ulp(error: float) -> str:

@@ -19,13 +19,13 @@ _NAME = re.compile(r"lesson-(\d{1,3})")
 
 
 def lesson_number(pane: str) -> int | None:
-    """Return the number of the lesson that a name of a pane means, None where it means none.
+    """Return the number of the lesson that a pane's name means, None if it means none.
 
     >>> lesson_number("lesson-3"), lesson_number("graph")
     (3, None)
     """
-    found = _NAME.fullmatch(pane)
-    return int(found[1]) if found else None
+    match = _NAME.fullmatch(pane)
+    return int(match[1]) if match else None
 
 
 class LessonPane:
@@ -34,19 +34,19 @@ class LessonPane:
     def __init__(self) -> None:
         self._run: dict[int, Lesson] = {}
 
-    def told(self, number: int, send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Send the steps of a lesson, and each again when its code has been run; return what the page has to know."""
+    def content(self, number: int, send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Send the steps of a lesson, and each again after its code has run. Return title and forms for the page."""
         steps = read_steps(number)
         send({"progress": "", "steps": [_step(step) for step in steps]})
-        found: list[LessonStep] = []
+        run: list[LessonStep] = []
         for step in self._run[number].steps if number in self._run else run_steps(number):
-            found.append(step)
-            send({"progress": f"step {len(found)} of {len(steps)}", "run": len(found), "html": _html(step)})
-        self._run[number] = Lesson(number, tuple(found))
+            run.append(step)
+            send({"progress": f"step {len(run)} of {len(steps)}", "run": len(run), "html": _html(step)})
+        self._run[number] = Lesson(number, tuple(run))
         return {"title": self._run[number].title, "forms": list(FORMS)}
 
     def exported(self, number: int, suffix: str) -> bytes:
-        """Return a lesson as a file; ArgumentError for a form that it has not."""
+        """Return a lesson as a file; ArgumentError for an unknown form."""
         if suffix not in FORMS:
             raise ArgumentError(f"a lesson as {suffix[:20]!r}", do=f"choose one of {', '.join(FORMS)}")
         if number not in self._run:
@@ -56,24 +56,23 @@ class LessonPane:
 
 
 def beside(step: LessonStep) -> tuple[Question | None, list[str]]:
-    """Return the question that the panes beside a step are about, and which panes are open; None and none without."""
-    given = dict(step.beside)
-    if not given:
+    """Return the question of the panes beside a step, and the open panes; None and none if there are no panes."""
+    parts = dict(step.beside)
+    if not parts:
         return None, []
-    open_panes = [name.strip() for name in given.pop("panes", ", ".join(PANES)).split(",")]
-    unknown = [name for name in open_panes if name not in PANES]
-    if unknown:
+    open_panes = [name.strip() for name in parts.pop("panes", ", ".join(PANES)).split(",")]
+    if unknown := [name for name in open_panes if name not in PANES]:
         raise ArgumentError(f"the pane {unknown[0]!r} beside a lesson", do=f"the panes are {', '.join(PANES)}")
-    order = {"order": int(given.pop("order"))} if "order" in given else {}
-    return question_of({**given, **order}), open_panes
+    order = {"order": int(parts.pop("order"))} if "order" in parts else {}
+    return question_of({**parts, **order}), open_panes
 
 
 def _step(step: LessonStep) -> dict[str, Any]:
     question, open_panes = beside(step)
-    asked = {} if question is None else {
+    fields = {} if question is None else {
         "text": question.text, "point": question.point, "transform": question.transform, "order": str(question.order)
     }  # fmt: skip
-    return {"title": step.title, "html": _html(step), "question": asked, "panes": open_panes}
+    return {"title": step.title, "html": _html(step), "question": fields, "panes": open_panes}
 
 
 def _html(step: LessonStep) -> str:

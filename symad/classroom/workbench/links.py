@@ -1,9 +1,9 @@
 """Links between the panes of the page, by names and by numbers.
 
-Every value of the graph has a mark, `n` and its number; so have a level (`L1`) and a line of LLVM IR (`i12`). An
-element that stands for some of them says so in its attribute `data-node`, and the page lights up what has a mark in
-common with what is pointed at. Names are known from the trace. What has no name there - a line of an expansion, an
-instruction - is recognised by its numbers at a few points next to the one that is looked at, also with the other sign.
+Every value of the graph has a mark, `n` and its number; levels (`L1`) and lines of LLVM IR (`i12`) have marks, too. The
+attribute `data-node` of an element lists its marks. The page highlights elements that share a mark with the one under
+the pointer. The trace has names for values. Values without a name there (lines of an expansion, instructions) are
+recognised by their numbers, up to the sign, at a few points near the current one.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from symad.errors import WorkbenchError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
 
-OFFSETS = (0.0137, -0.0211, 0.0317)  # of the points where numbers are compared, in parts of 1 + |x|
-CLOSE = 1e-9  # relative: rounding is far below, another formula far above
+OFFSETS = (0.0137, -0.0211, 0.0317)  # of the points where numbers are compared, relative to 1 + |x|
+CLOSE = 1e-9  # relative: rounding is far smaller, the difference to another formula far larger
 MOST_NODES = 5000
 
 Numbers = NDArray[np.float64]
 
 
 def sample_points(flat: Sequence[float]) -> list[list[float]]:
-    """Return points next to a point: by its numbers at all of them a value is recognised."""
+    """Return points next to a point. A value is recognised by its numbers at all of them."""
     return [[x + offset * (1 + abs(x)) * (1 + 0.1 * (k % 7)) for k, x in enumerate(flat)] for offset in OFFSETS]
 
 
@@ -74,14 +74,14 @@ class Links:
         self._pattern, self._written = _pattern(self.marks, self.book)
 
     def of_node(self, node: int) -> str:
-        """Return the mark of a node of the trace, "" of a number."""
+        """Return the mark of a node of the trace, "" for a number."""
         place = self.there[node]
         return "" if is_constant(self.plain, place) else f"n{place}"
 
     def of_numbers(self, numbers: Numbers) -> str:
-        """Return the marks of the values that have these numbers, or these with the other sign.
+        """Return the marks of the values with these numbers, or with these numbers negated.
 
-        Numbers that are the same at all points are a constant, and nothing is linked to a constant.
+        Numbers that are equal at all points are a constant, which has no links.
         """
         usable = np.all(np.isfinite(numbers)) and np.ptp(numbers) > CLOSE * np.max(np.abs(numbers))
         if not usable or not len(self._places):
@@ -98,7 +98,7 @@ class Links:
         return "" if numbers is None else self.of_numbers(numbers)
 
     def numbers_of(self, expression: sp.Basic, known: Mapping[str, Numbers] | None = None) -> Numbers | None:
-        """Return the numbers of an expression at the points; None where a name in it is not known, or it is large."""
+        """Return an expression's numbers at the points; None if it is large or has an unknown name."""
         if not isinstance(expression, sp.Expr) or too_large(expression):
             return None
         names = {**self.known, **(known or {})}
@@ -108,26 +108,26 @@ class Links:
         try:
             (node,) = from_sympy(graph, [expression])
             inputs = [(leaf, names[str(atom)]) for leaf, atom in list(graph.atoms.items()) if atom.is_Symbol]
-            found = [
+            values_at = [
                 evaluate(graph, [node], {leaf: float(values[k]) for leaf, values in inputs})[0]
                 for k in range(len(OFFSETS))
             ]
-            return np.array(found, dtype=float)
+            return np.array(values_at, dtype=float)
         except (WorkbenchError, TypeError, ValueError, ArithmeticError):  # an undefined function, a relation: no number
             return None
 
     def linked(self, document: Document, known: Mapping[str, Numbers] | None = None) -> Document:
-        """Return a document whose formulas and roles say which values and levels they stand for."""
+        """Return a document whose formulas and roles have the marks of their values and levels."""
         return tuple(self._block(block, known) for block in document)
 
     def marked(self, html: str) -> str:
-        """Return HTML whose names in formulas say which values they stand for, and epsilons which level."""
+        """Return HTML with marks at names in formulas and levels at epsilons."""
         html = re.sub(r'class="epsilon level-(\d+)"', r'\g<0> data-node="L\1"', html)
         return self._pattern.sub(self._with_mark, html) if self._written else html
 
-    def _with_mark(self, found: re.Match[str]) -> str:
-        tag, rest = re.match(r"(<\w+)(.*)", found[0], re.DOTALL).groups()  # type: ignore[union-attr]
-        return f"{tag}{named(self._written[found[0]])}{rest}"
+    def _with_mark(self, match: re.Match[str]) -> str:
+        tag, rest = re.match(r"(<\w+)(.*)", match[0], re.DOTALL).groups()  # type: ignore[union-attr]
+        return f"{tag}{named(self._written[match[0]])}{rest}"
 
     def _block(self, block: Block, known: Mapping[str, Numbers] | None) -> Block:
         match block:
@@ -159,7 +159,7 @@ class Links:
         return Marked(part, "primal", nodes=marks) if marks else part
 
     def _numbers(self) -> dict[int, Numbers]:
-        """Return the numbers of each value at the points; none where the program cannot be carried out there."""
+        """Return each value's numbers at the points; none if the program cannot be evaluated there."""
         inputs = [self.there[node] for node in self.book.inputs]
         places = list(dict.fromkeys(self.there[node] for node in self.nodes))
         columns = []
@@ -173,18 +173,18 @@ class Links:
         }
 
     def _adjoints(self) -> dict[str, str]:
-        """Return the marks of tangents and cotangents: their own, and those of what they became in the program."""
-        found: dict[str, list[str]] = {}
+        """Return the marks of tangents and cotangents: their own, and those of their nodes in the program."""
+        marks_of: dict[str, list[str]] = {}
         for stage in self.explanation.stages:
             for row in (line for line in stage.lines if isinstance(line, Row)):
-                marks = found.setdefault(row.name, [row.name])
+                marks = marks_of.setdefault(row.name, [row.name])
                 value = row.value[0] if row.value is not None else None
                 marks += [self.of_node(value)] if value is not None and self.of_node(value) else []
-        return {name: " ".join(dict.fromkeys(marks)) for name, marks in found.items()}
+        return {name: " ".join(dict.fromkeys(marks)) for name, marks in marks_of.items()}
 
 
 def _pattern(marks: Mapping[str, str], book: Book) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return what finds the names of a page in MathML, and the marks of each form of a name."""
+    """Return a pattern that finds the page's names in MathML, and the marks of each form of a name."""
     symbols: dict[str, Any] = {book.name(node): book.symbol(node) for node in book.inputs}
     written = {}
     for name, mark in marks.items():

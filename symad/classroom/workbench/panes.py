@@ -36,13 +36,14 @@ from symad.errors import ArgumentError, WorkbenchError
 from symad.graph.sympy_io import to_sympy
 
 READ_OPERATIONS = 60  # of a derivative that is written out as a formula
-REACH = 1.0  # of the range of errors on each side of the point, in parts of 1 + |x|
+REACH = 1.0  # of the range of errors on each side of the point, relative to 1 + |x|
+WHOLE = ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")  # all derivatives of one order
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Made:
+class PaneContent:
     """The content of a pane: the result, its document with links, and data for the page."""
 
     shown: Shown
@@ -53,7 +54,7 @@ class Made:
 
 @dataclass(frozen=True)
 class QuestionReading(Shown):
-    """How a question was read: the function, the derivative that was chosen, its value at the point."""
+    """The reading of a question: the function, the chosen derivative, its value at the point."""
 
     heading: str
     blocks: Document
@@ -67,30 +68,30 @@ class QuestionReading(Shown):
 
 
 def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
-    """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
-    found = made(study, question, pane, progress)
-    forms = [".html", ".ipynb", ".tex", ".txt", *found.shown.more_forms()]
-    fragment = html.bare(found.document)
+    """Return the content of a pane for the page: title, HTML, and the forms of its files."""
+    content = content_of(study, question, pane, progress)
+    forms = [".html", ".ipynb", ".tex", ".txt", *content.shown.more_forms()]
+    fragment = html.bare(content.document)
     return {
-        "title": found.shown.title,
-        "html": study.links.marked(fragment) if found.linked else fragment,
+        "title": content.shown.title,
+        "html": study.links.marked(fragment) if content.linked else fragment,
         "forms": [form for form in forms if form in EXPORTS],
-        **found.more,
+        **content.more,
     }
 
 
 def exported(study: Study, question: Question, pane: str, suffix: str) -> bytes:
-    """Return a pane as a file of a form that it has; ArgumentError for another form."""
-    found = made(study, question, pane, lambda stage: None)
+    """Return a pane as a file; ArgumentError for an unknown form."""
+    content = content_of(study, question, pane, lambda stage: None)
     with tempfile.TemporaryDirectory() as folder:
-        return found.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
+        return content.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
 
 
-def made(study: Study, question: Question, pane: str, progress: Progress) -> Made:
-    """Return what a pane shows of a question; ArgumentError for a pane that there is not.
+def content_of(study: Study, question: Question, pane: str, progress: Progress) -> PaneContent:
+    """Return the content of a pane; ArgumentError for an unknown pane.
 
     >>> question = Question(text="sin(x)^2 + sin(x)", transform="value")
-    >>> made(Study(question), question, "program", print).shown.before
+    >>> content_of(Study(question), question, "program", print).shown.before
     4
     """
     if pane not in PANES:
@@ -98,8 +99,8 @@ def made(study: Study, question: Question, pane: str, progress: Progress) -> Mad
     return PANES[pane](study, question, progress)
 
 
-def _formula(study: Study, question: Question, progress: Progress) -> Made:
-    """How the question was read, and the answer."""
+def _formula(study: Study, question: Question, progress: Progress) -> PaneContent:
+    """The reading of the question, and the answer."""
     subject, title = study.subject, TITLES[question.transform]
     explanation, links = study.explanation, study.links
     arguments = ", ".join(map(str, subject.symbols))
@@ -117,24 +118,23 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
         blocks.append(Formula(value, _name_of_result(study, question)))
         _check_result(study, question, list(to_sympy(links.plain, rows)))
     blocks.append(Paragraph((f"At {at}: ", Marked(_numbers(result), "strong"))))
-    told = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
-    blocks.append(Paragraph(Marked(f"{told}, {counted(len(explanation.levels), 'level')}.", "muted")))
+    statement = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
+    blocks.append(Paragraph(Marked(f"{statement}, {counted(len(explanation.levels), 'level')}.", "muted")))
     shown = QuestionReading(f"{title} of {subject.name}", tuple(blocks))
     more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
-    return Made(shown, links.linked(shown.document()), more)
+    return PaneContent(shown, links.linked(shown.document()), more)
 
 
 def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:
-    """Raise InvariantError for a derivative that is not that of the formula."""
+    """Raise InvariantError for a result that is not the derivative of the formula."""
     expression, symbols = study.subject.expression, study.subject.symbols
-    whole = question.transform in ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")
     order = 0 if question.transform == "value" else study.order
-    if expression is not None and whole and len(entries) == len(symbols) ** order:
+    if expression is not None and question.transform in WHOLE and len(entries) == len(symbols) ** order:
         check_entries(entries, order, Definitions("f", symbols, expression))
 
 
 def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
-    """Return formulas as the number, the matrix or the row that they are the entries of."""
+    """Return formulas as a number, a matrix or a row."""
     if len(written) == 1:
         return written[0]
     if len(shape) == 2 and shape[0] * shape[1] == len(written):
@@ -143,61 +143,54 @@ def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
 
 
 def _name_of_result(study: Study, question: Question) -> sp.Expr:
-    """Return what stands left of the derivative: f''(x) of one variable, a word of several."""
+    """Return the left side of the result: f''(x) for one variable, else "result"."""
     symbols = study.subject.symbols
-    whole = question.transform in ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")
-    if len(symbols) == 1 and whole and study.subject.expression is not None:
+    if len(symbols) == 1 and question.transform in WHOLE and study.subject.expression is not None:
         order = 0 if question.transform == "value" else study.order
         return Along(sp.Symbol("f"), sp.Integer(order), symbols[0])
     return sp.Symbol("result")
 
 
 def _numbers(result: Any) -> str:
-    dense = result.toarray() if hasattr(result, "toarray") else result
-    text = str(dense)
+    text = str(result.toarray() if hasattr(result, "toarray") else result)
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 
-def _expansion(study: Study, question: Question, progress: Progress) -> Made:
+def _expansion(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
-    shown = expand(
-        subject.expression if subject.expression is not None else subject.function,
-        list(subject.symbols) if len(subject.symbols) > 1 and subject.expression is not None else _point(study),
-        study.directions(),
-    )
+    if subject.expression is None:
+        shown = expand(subject.function, subject.numbers, study.directions())
+    else:
+        point = list(subject.symbols) if len(subject.symbols) > 1 else subject.symbols[0]
+        shown = expand(subject.expression, point, study.directions())
     document = shown.document()
     try:
         linked = study.links.linked(document, _names(study.links, shown))
-    except WorkbenchError as error:  # of a function that nothing is known of, which has an expansion all the same
+    except WorkbenchError as error:  # a function without a formula still has an expansion
         note = Paragraph(Marked(f"Not linked with the other panes: {error}", "muted"))
-        return Made(shown, (*document, note), {"steps": len(document) + 1}, linked=False)
-    return Made(shown, linked, {"steps": len(document)})
-
-
-def _point(study: Study) -> Any:
-    return study.subject.symbols[0] if study.subject.expression is not None else study.subject.numbers
+        return PaneContent(shown, (*document, note), {"steps": len(document) + 1}, linked=False)
+    return PaneContent(shown, linked, {"steps": len(document)})
 
 
 def _names(links: Links, shown: Expansion) -> dict[str, Numbers]:
-    """Return the numbers of the names on the page of an expansion: directions are 1, lines what they compute."""
+    """Return numbers for the names on an expansion page: 1 for directions, computed values for lines."""
     known: dict[str, Numbers] = {}
-    for found in shown.directions.values():
-        for symbol in (s for part in found for s in sp.sympify(part).free_symbols if not isinstance(s, Epsilon)):
+    for direction in shown.directions.values():
+        for symbol in (s for part in direction for s in sp.sympify(part).free_symbols if not isinstance(s, Epsilon)):
             known[str(symbol)] = np.ones(len(links.points))
     for step in (step for level in shown.lines(80) for step in level):
         for name, formula in ((step.name, step.line), (step.part_name, step.part)):
-            numbers = links.numbers_of(formula, known)
-            if numbers is not None:
+            if (numbers := links.numbers_of(formula, known)) is not None:
                 known[str(name)] = numbers
     return known
 
 
-def _stages(study: Study, question: Question, progress: Progress) -> Made:
+def _stages(study: Study, question: Question, progress: Progress) -> PaneContent:
     explanation = study.explanation
-    return Made(explanation, study.links.linked(explanation.document()))
+    return PaneContent(explanation, study.links.linked(explanation.document()))
 
 
-def _graph(study: Study, question: Question, progress: Progress) -> Made:
+def _graph(study: Study, question: Question, progress: Progress) -> PaneContent:
     explanation, links = study.explanation, study.links
     book = explanation.book
     nodes = range(len(book.graph))
@@ -206,43 +199,39 @@ def _graph(study: Study, question: Question, progress: Progress) -> Made:
     }
     levels = {node: " ".join(dict.fromkeys(f"L{level}" for _, level in marks[node] if level)) for node in nodes}
     known = {node for node in nodes if book.knows(node)}
-    source = DrawnGraph(
-        book.graph,
-        explanation.outputs,
-        tuple("result" if len(explanation.outputs) == 1 else f"[{k}]" for k in range(len(explanation.outputs))),
-        marks,
-        {node: book.name(node) for node in known if book.is_line(node) or node in book.inputs},
-        {node: f"{links.of_node(node)} {levels[node]}".strip() for node in known},
-    )
+    outputs = explanation.outputs
+    results = ("result",) if len(outputs) == 1 else tuple(f"[{k}]" for k in range(len(outputs)))
+    names = {node: book.name(node) for node in known if book.is_line(node) or node in book.inputs}
+    marks_of_nodes = {node: f"{links.of_node(node)} {levels[node]}".strip() for node in known}
+    source = DrawnGraph(book.graph, outputs, results, marks, names, marks_of_nodes)
     shown = drawing_of(source, "both" if question.sharing == "both" else "after")
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-def _program(study: Study, question: Question, progress: Progress) -> Made:
-    explanation, links = study.explanation, study.links
-    names = _row_names(study)
+def _program(study: Study, question: Question, progress: Progress) -> PaneContent:
+    explanation = study.explanation
     results = tuple(dict.fromkeys(explanation.sharing.there[node] for node in explanation.outputs))
-    shown = ProgramListing(explanation.name, links.plain, names, results)
-    return Made(shown, shown.document())
+    shown = ProgramListing(explanation.name, study.links.plain, _row_names(study), results)
+    return PaneContent(shown, shown.document())
 
 
 def _row_names(study: Study) -> dict[int, sp.Basic]:
-    """Return what the rows of the shared program are called: by the first variable of that value."""
+    """Return the names of the shared program's rows: the first variable with that value."""
     names: dict[int, sp.Basic] = {}
     for node in study.links.nodes:
         names.setdefault(study.explanation.sharing.there[node], study.explanation.book.symbol(node))
     return names
 
 
-def _code(study: Study, question: Question, progress: Progress) -> Made:
+def _code(study: Study, question: Question, progress: Progress) -> PaneContent:
     progress("compiling")
     kernel = study.kernel
     progress("reading the code")
     shown = code_listing(kernel, study.links.points, study.links.of_numbers)
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-def _errors(study: Study, question: Question, progress: Progress) -> Made:
+def _errors(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
     index = question.variable
     if not 0 <= index < len(subject.flat):
@@ -255,22 +244,20 @@ def _errors(study: Study, question: Question, progress: Progress) -> Made:
     progress("compiling")
     variable = str(subject.symbols[index])
     shown = error_range(study.kernel, subject.at, subject.flat, index, ends, variable, progress)  # type: ignore[arg-type]
-    worst = shown.worst
-    if worst is not None:
+    if (worst := shown.worst) is not None:
         shown = _with_losses(study, shown, [*subject.flat[:index], shown.xs[worst], *subject.flat[index + 1 :]])
-    return Made(shown, shown.document(), {"range": list(ends), "variable": variable})
+    return PaneContent(shown, shown.document(), {"range": list(ends), "variable": variable})
 
 
 def _with_losses(study: Study, shown: ErrorRange, point: list[float]) -> ErrorRange:
-    explanation, links = study.explanation, study.links
+    explanation, names = study.explanation, _row_names(study)
     there = explanation.sharing.there
-    names = _row_names(study)
     inputs = [there[node] for node in explanation.book.inputs]
-    found = losses(links.plain, [there[node] for node in explanation.outputs], inputs, point)
-    return replace(shown, losses=tuple(loss for loss in found if loss.row in names), names=names)
+    losing = losses(study.links.plain, [there[node] for node in explanation.outputs], inputs, point)
+    return replace(shown, losses=tuple(loss for loss in losing if loss.row in names), names=names)
 
 
-def _routes(study: Study, question: Question, progress: Progress) -> Made:
+def _routes(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
     order = {"value": 1}.get(question.transform, study.order)
     progress(f"every route to order {order}")
@@ -278,10 +265,10 @@ def _routes(study: Study, question: Question, progress: Progress) -> Made:
         shown = compare(subject.function, subject.numbers, order)
     else:
         shown = compare(subject.expression, dict(zip(subject.symbols, subject.flat, strict=True)), order)
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-def _confusion(study: Study, question: Question, progress: Progress) -> Made:
+def _confusion(study: Study, question: Question, progress: Progress) -> PaneContent:
     subject = study.subject
     if subject.expression is not None:
         shown = own_exhibit(subject.expression, subject.symbols, subject.flat)
@@ -290,17 +277,10 @@ def _confusion(study: Study, question: Question, progress: Progress) -> Made:
             raise ArgumentError(f"the exhibit of a function of {len(subject.flat)} numbers", do="open one of one")
         f, at = subject.function, subject.flat[0]
         shown = exhibit(lambda d: d(lambda x: x * d(lambda y: x * f(y), x), at))
-    return Made(shown, shown.document())
+    return PaneContent(shown, shown.document())
 
 
-PANES: dict[str, Callable[[Study, Question, Progress], Made]] = {
-    "formula": _formula,
-    "expansion": _expansion,
-    "stages": _stages,
-    "graph": _graph,
-    "program": _program,
-    "code": _code,
-    "errors": _errors,
-    "routes": _routes,
-    "confusion": _confusion,
-}
+PANES: dict[str, Callable[[Study, Question, Progress], PaneContent]] = {
+    "formula": _formula, "expansion": _expansion, "stages": _stages, "graph": _graph, "program": _program,
+    "code": _code, "errors": _errors, "routes": _routes, "confusion": _confusion,
+}  # fmt: skip

@@ -1,7 +1,7 @@
 """Worker processes: each runs one request at a time and can be stopped; a warm one waits.
 
-They are forked from a process that has imported everything and does nothing else (where the system forks), so that a
-new one is there in some hundredths of a second. A request is given up when nobody waits for it any more.
+Where the system forks, they are forked from an idle process that has imported everything, so that a new one starts in
+some hundredths of a second. A request whose client has left is cancelled.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any, TypeAlias
 
 from codegen.records import dataclass
 
-DESK = "symad.classroom.workbench.desk"  # imported in the workers only: the server is there at once
-LOOK = 0.05  # seconds between two looks at whether somebody still waits
-PATIENCE = 0.3  # seconds that a request may still take when nobody waits any more: most end, and a process is kept
-GRACE = 5.0  # seconds that a request may take beyond its limit, before its process is ended
+DESK = "symad.classroom.workbench.desk"  # imported in the workers only, so that the server starts at once
+LOOK = 0.05  # seconds between checks whether the client still waits
+PATIENCE = 0.3  # seconds for a request after its client has left: most end, and their process is kept
+GRACE = 5.0  # seconds beyond a request's limit, after which its process is killed
 MOST_WAITING = 200
 Message: TypeAlias = dict[str, Any]
 GONE: Message = {"error": "nobody waits for this any more"}
@@ -38,7 +38,7 @@ class Worker:
     connection: Connection
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self.process.kill()
         self.connection.close()
 
@@ -58,9 +58,9 @@ class Workshop:
         threading.Thread(target=self._fill, daemon=True).start()
 
     def carry_out(self, request: Message, tell: Callable[[Message], None], client: socket.socket | None = None) -> None:
-        """Carry out a request; `tell` gets its progress and, last, its answer, its file or its error.
+        """Carry out a request. `tell` gets its progress and, last, its answer, its file or its error.
 
-        Where the client leaves, the request ends with its process.
+        If the client leaves, the request ends with its process.
         """
         with self._lock:
             if self._waiting >= MOST_WAITING:
@@ -95,7 +95,7 @@ class Workshop:
             self._all.clear()
 
     def _fill(self) -> None:
-        """Start the processes: the first is there when everything is imported, which takes its time."""
+        """Start the processes. The first is ready once everything is imported."""
         for _ in range(self.count):
             if not self._closed:
                 self._idle.put(self._started())
@@ -121,7 +121,7 @@ class Workshop:
     def _watched(
         self, worker: Worker, request: Message, tell: Callable[[Message], None], client: socket.socket | None
     ) -> bool:
-        """Tell what a worker says until it has answered; return whether it can be used again."""
+        """Forward a worker's messages until it has answered. Return whether it can be used again."""
         end = time.monotonic() + self.seconds + GRACE
         try:
             worker.connection.send(request)
@@ -136,7 +136,7 @@ class Workshop:
                     return True
         except (EOFError, OSError) as error:
             if isinstance(error, BrokenPipeError | ConnectionResetError) and worker.process.is_alive():
-                return False  # it is the client that has left
+                return False  # the client has left
             tell({"error": "the process that computed this has ended: a defect, or no memory left; it starts anew"})
             return False
         tell({"error": f"this took longer than {self.seconds:g} s, and was ended"})
@@ -144,7 +144,7 @@ class Workshop:
 
 
 def _ends_soon(worker: Worker) -> bool:
-    """Whether a worker answers within the time that it is given when nobody waits any more, unheard."""
+    """Whether a worker without a waiting client answers in time. Its messages are dropped."""
     end = time.monotonic() + PATIENCE
     while wait([worker.connection], max(0.0, end - time.monotonic())):
         if "progress" not in worker.connection.recv():
@@ -157,7 +157,7 @@ def _work(connection: Connection, file: str, allow_code: bool, seconds: float) -
 
 
 def _has_left(client: socket.socket | None) -> bool:
-    """Whether the other end of a connection was closed, or has broken."""
+    """Whether the other end of a connection was closed or is broken."""
     if client is None:
         return False
     try:

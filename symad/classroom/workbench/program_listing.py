@@ -23,7 +23,7 @@ MOST_LINES = 200  # of a program that are listed
 
 @dataclass(frozen=True)
 class ProgramListing(Shown):
-    """A program as it is written out, each use of a value computed again, and with each value computed once.
+    """A program written out, with every use computed again, and with each value computed once.
 
     `names` has the names of the rows, `results` the rows of the results.
     """
@@ -35,12 +35,11 @@ class ProgramListing(Shown):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
         return f"Program of the {self.name}"
 
     @property
     def before(self) -> int:
-        """The operations of the formula written out."""
+        """The operations of the written-out formula."""
         return tree_operations(self.rows, self.results)
 
     @property
@@ -69,9 +68,8 @@ class ProgramListing(Shown):
         uses = Counter(operand for row in order for operand in self.rows.operands[row])
         for row in order[:MOST_LINES]:
             formula = rebuild(self.rows.heads[row], [self._symbol(operand) for operand in self.rows.operands[row]])
-            note: list[Cell] = [f"used {uses[row]} times"] if uses[row] > 1 else []
-            note += ["result"] if row in self.results else []
-            yield (_cell(self._symbol(row), row), _cell(formula, row), ", ".join(map(str, note)))
+            notes = [f"used {uses[row]} times"] * (uses[row] > 1) + ["result"] * (row in self.results)
+            yield (_cell(self._symbol(row), row), _cell(formula, row), ", ".join(notes))
 
     def _written_out(self) -> Iterator[tuple[Cell, ...]]:
         """Yield the lines of the expression tree, operands first, without recursion."""
@@ -94,9 +92,7 @@ class ProgramListing(Shown):
                 yield (_cell(done[-1], row), _cell(rebuild(self.rows.heads[row], parts), row))
 
     def _symbol(self, row: int) -> sp.Basic:
-        if is_constant(self.rows, row):
-            return self.rows.atoms[row]
-        return self.names[row]
+        return self.rows.atoms[row] if is_constant(self.rows, row) else self.names[row]
 
 
 def _cell(content: sp.Basic, row: int) -> Cell:

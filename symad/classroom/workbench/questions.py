@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,13 @@ import symad.tracing.values.containers as containers
 from codegen.records import dataclass
 from symad.classroom.formulas.given import given
 from symad.classroom.formulas.targets import formula_at, load_function, number_of, of_first_argument
+from symad.classroom.verification.balls import flat_floats
 from symad.classroom.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT
 from symad.errors import ArgumentError
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev, jvp
 from symad.transforms.higher_order import laplacian
 
-FIRST_POINT, POINT_STEP = 0.7, 0.4  # where nobody gave a point: the first variable, and how much further the others are
+FIRST_POINT, POINT_STEP = 0.7, 0.4  # the default point: the first variable, and the step to each further one
 _PYTHON = re.compile(r"^\s*(def|import|from|lambda|class|exec|eval|print|__\w+__)\b")
 _LAST_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 
@@ -33,7 +36,7 @@ Function = Callable[..., Any]
 class Question:
     """The input of the page: a formula, a function of the opened file, or code; the point; the transform.
 
-    `low` and `high` are the ends of the range over which errors are measured, "" for one around the point.
+    `low` and `high` are the ends of the range of measured errors, "" for a range around the point.
     """
 
     kind: str = "formula"
@@ -48,35 +51,35 @@ class Question:
 
     @property
     def core(self) -> Question:
-        """The question without what only one of the panes looks at."""
+        """The question without the settings of single panes."""
         return replace(self, variable=0, low="", high="", sharing="after")
 
 
-def question_of(asked: Mapping[str, Any]) -> Question:
-    """Return the question that a page sent; ArgumentError for what no page sends.
+def question_of(parts: Mapping[str, Any]) -> Question:
+    """Return the question that a page sent; ArgumentError if it is invalid.
 
     >>> question_of({"text": "x^2", "transform": "hessian"}).transform
     'hessian'
     """
     known = {field.name: field.type for field in fields(Question)}
-    for name, value in asked.items():
+    for name, value in parts.items():
         if name not in known or type(value).__name__ != known[name]:
             raise ArgumentError(f"{str(name)[:40]!r} in a question", do=f"the parts are {', '.join(known)}")
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise ArgumentError(f"a text of {len(value)} letters", do=f"give at most {LONGEST_TEXT}")
-    found = Question(**asked)
-    if found.transform not in TRANSFORMS:
-        raise ArgumentError(f"the transform {found.transform[:40]!r}", do=f"choose one of {', '.join(TRANSFORMS)}")
-    if found.kind not in ("formula", "file", "code"):
-        raise ArgumentError(f"a question about a {found.kind[:40]!r}", do="choose formula, file or code")
-    if not 1 <= found.order <= HIGHEST_ORDER:
-        raise ArgumentError(f"order {found.order}", do=f"choose one from 1 to {HIGHEST_ORDER}")
-    return found
+    question = Question(**parts)
+    if question.transform not in TRANSFORMS:
+        raise ArgumentError(f"the transform {question.transform[:40]!r}", do=f"choose one of {', '.join(TRANSFORMS)}")
+    if question.kind not in ("formula", "file", "code"):
+        raise ArgumentError(f"a question about a {question.kind[:40]!r}", do="choose formula, file or code")
+    if not 1 <= question.order <= HIGHEST_ORDER:
+        raise ArgumentError(f"order {question.order}", do=f"choose one from 1 to {HIGHEST_ORDER}")
+    return question
 
 
 @dataclass(frozen=True)
 class Transform:
-    """A derivative in words, how it is taken, and how many levels it opens (0: the order)."""
+    """A derivative: its words, its function, and the number of levels that it opens (0: the order)."""
 
     words: str
     take: Callable[[Function, Any, int], Function]
@@ -95,7 +98,7 @@ def _gradient_of_gradient(f: Function, x: Any, order: int) -> Function:
 
 
 def _along(gradient: Any, direction: Any) -> Any:
-    """Return the product of a gradient and a direction, a number."""
+    """Return the product of a gradient and a direction."""
     pairs = zip(containers.flatten(gradient)[0], containers.flatten(direction)[0], strict=True)
     return sum(np.sum(part * along) for part, along in pairs)
 
@@ -123,9 +126,9 @@ TRANSFORMS: dict[str, Transform] = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A function of one argument, that argument as it is shown and in numbers; the expression of a formula.
+    """A function of one argument, that argument as displayed and in numbers, and the expression of a formula.
 
-    `notes` says how notations were read that somebody else might read otherwise.
+    `notes` explain the readings of ambiguous notations.
     """
 
     name: str
@@ -138,24 +141,18 @@ class Subject:
 
     @property
     def flat(self) -> list[float]:
-        """The numbers of the point, in flat order."""
-        leaves, _ = containers.flatten(self.numbers)
-        return [float(number) for leaf in leaves for number in np.ravel(np.asarray(leaf, dtype=float)).tolist()]
+        return flat_floats(self.numbers)
 
     def at(self, flat: list[float]) -> Any:
-        """Return an argument of the same shape that holds other numbers."""
+        """Return an argument of the same shape with other numbers."""
         leaves, structure = containers.flatten(self.numbers)
-        made, start = [], 0
-        for leaf in leaves:
-            size = int(np.prod(np.shape(leaf)))
-            part = flat[start : start + size]
-            made.append(np.array(part).reshape(np.shape(leaf)) if np.shape(leaf) else part[0])
-            start += size
-        return containers.unflatten(structure, made)
+        numbers = iter(flat)
+        parts = ((list(islice(numbers, math.prod(np.shape(leaf)))), np.shape(leaf)) for leaf in leaves)
+        return containers.unflatten(structure, [np.reshape(part, shape) if shape else part[0] for part, shape in parts])
 
 
 def subject_of(question: Question, file: str = "", allow_code: bool = False) -> Subject:
-    """Return what a question is about; `file` is the function that the workbench was started with.
+    """Return the subject of a question. `file` names the function that the workbench was started with.
 
     >>> subject_of(Question(text="x sin(y)", point="y=0.5")).flat
     [0.7, 0.5]
@@ -182,39 +179,39 @@ def _of_formula(question: Question) -> Subject:
             why="what is typed here is read as a formula, and never run",
             do="write a formula such as exp(x sin(x)), or open a file: symad workbench FILE.py:FUNCTION",
         )
-    with warnings.catch_warnings(record=True) as told:  # of notations that are read in one of two ways
+    with warnings.catch_warnings(record=True) as warned:  # of notations that are read in one of two ways
         warnings.simplefilter("always")
         expression, x = formula_at(question.text, {})
-    found = given(expression, x)
-    wanted = point_of(question.point)
-    names = [str(symbol) for symbol in found.symbols]
-    if unknown := sorted(wanted.keys() - set(names)):
+    problem = given(expression, x)
+    point = point_of(question.point)
+    names = [str(symbol) for symbol in problem.symbols]
+    if unknown := sorted(point.keys() - set(names)):
         raise ArgumentError(f"the point has {unknown[0]}", do=f"the variables are {', '.join(names)}")
-    flat = [wanted.get(name, round(FIRST_POINT + POINT_STEP * k, 6)) for k, name in enumerate(names)]
-    numbers = flat[0] if np.shape(found.argument) == () else np.array(flat)
-    notes = tuple(dict.fromkeys(str(each.message) for each in told))
-    return Subject("f", found.function, found.argument, numbers, found.symbols, expression, notes)
+    flat = [point.get(name, round(FIRST_POINT + POINT_STEP * k, 6)) for k, name in enumerate(names)]
+    numbers = flat[0] if np.shape(problem.argument) == () else np.array(flat)
+    notes = tuple(dict.fromkeys(str(warning.message) for warning in warned))
+    return Subject("f", problem.function, problem.argument, numbers, problem.symbols, expression, notes)
 
 
 def point_of(text: str) -> dict[str, float]:
-    """Return the numbers of a point as it is typed.
+    """Return the numbers of a typed point.
 
     >>> point_of("x = 0.5, y = pi/4")["x"]
     0.5
     """
-    found = {}
+    numbers = {}
     for part in filter(None, map(str.strip, re.split(r"[,;]", text))):
         name, separator, value = part.partition("=")
         if not separator:
             raise ArgumentError(f"{part!r} in a point", do="write it as x=0.5, y=2")
-        found[name.strip()] = number_of(value, name.strip())
-    return found
+        numbers[name.strip()] = number_of(value, name.strip())
+    return numbers
 
 
 def _of_file(target: str) -> Subject:
     function, numbers = of_first_argument(*load_function(target), target)
-    found = given(function, numbers)
-    return Subject(found.name, function, numbers, numbers, found.symbols)
+    problem = given(function, numbers)
+    return Subject(problem.name, function, numbers, numbers, problem.symbols)
 
 
 def _of_code(text: str) -> Subject:

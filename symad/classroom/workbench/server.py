@@ -33,13 +33,10 @@ LONGEST_BODY = 64_000
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
-}
+}  # fmt: skip
 TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".json": "application/json; charset=utf-8", ".svg": "image/svg+xml", ".tex": "application/x-tex; charset=utf-8",
@@ -51,7 +48,7 @@ PAGE = {"": "index.html", "workbench.css": "workbench.css", **{f"{name}.js": f"{
 
 
 class Workbench(ThreadingHTTPServer):
-    """A running workbench: its address, with the token in it, is `address`."""
+    """A running workbench. `address` contains its token."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -74,31 +71,25 @@ class Workbench(ThreadingHTTPServer):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What a browser calls this server."""
+        """The host names under which a browser reaches this server."""
         return f"{ADDRESS}:{self.port}", f"localhost:{self.port}"
 
     def about(self) -> dict[str, Any]:
-        """Return what the page has to know."""
+        """Return the settings of the page."""
         return {
-            "version": __version__,
-            "file": self.file,
-            "allow_code": self.allow_code,
-            "panes": list(PANES),
-            "highest_order": HIGHEST_ORDER,
-            "longest": LONGEST_TEXT,
-            "transforms": TITLES,
-            "lessons": titles(),
-        }
+            "version": __version__, "file": self.file, "allow_code": self.allow_code, "panes": list(PANES),
+            "highest_order": HIGHEST_ORDER, "longest": LONGEST_TEXT, "transforms": TITLES, "lessons": titles(),
+        }  # fmt: skip
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that leave; of anything else a line, not a traceback."""
+        """Ignore clients that leave. Print any other error as one line, without a traceback."""
         error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"symad: workbench: {type(error).__name__}: {error}", file=sys.stderr)
 
     def server_close(self) -> None:
         super().server_close()
-        if self.workshop is not None:  # a port that cannot be had closes the server before there is one
+        if self.workshop is not None:  # None if the port was not available
             self.workshop.close()
 
 
@@ -113,8 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.workshop
 
     def do_GET(self) -> None:
-        parts = self._allowed()
-        if parts is None:
+        if (parts := self._allowed()) is None:
             return
         path, query = parts
         if path in PAGE:
@@ -127,11 +117,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
     def do_POST(self) -> None:
-        parts = self._allowed()
-        if parts is None:
+        if (parts := self._allowed()) is None:
             return
-        question = self._question()
-        if question is None:
+        if (question := self._question()) is None:
             return
         path = parts[0]
         if not path.startswith("pane/"):
@@ -142,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._workshop.carry_out(request, self._line, self.connection)
 
     def _allowed(self) -> tuple[str, str] | None:
-        """Return the path behind the token, and the query; None after a refusal."""
+        """Return the path after the token, and the query; None after a refusal."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         split = urlsplit(self.path)
         _, _, rest = split.path.partition("/")
@@ -177,17 +165,16 @@ class _Handler(BaseHTTPRequestHandler):
         return question
 
     def _export(self, name: str, query: str) -> None:
-        question = self._parsed(parse_qs(query).get("question", [""])[0])
-        if question is None:
+        if (question := self._parsed(parse_qs(query).get("question", [""])[0])) is None:
             return
         pane, dot, suffix = name.rpartition(".")
-        told = [GONE]
+        messages = [GONE]
         request = {"pane": pane, "form": dot + suffix, "question": question}
-        self._workshop.carry_out(request, told.append, self.connection)
-        if "file" not in told[-1]:
-            self._refused(HTTPStatus.BAD_REQUEST, told[-1].get("error", ""))
+        self._workshop.carry_out(request, messages.append, self.connection)
+        if "file" not in messages[-1]:
+            self._refused(HTTPStatus.BAD_REQUEST, messages[-1].get("error", ""))
             return
-        content: bytes = told[-1]["file"]
+        content: bytes = messages[-1]["file"]
         disposition = f'attachment; filename="symad-{pane}.{suffix}"'
         self._begin(HTTPStatus.OK, TYPES[dot + suffix], {"Content-Disposition": disposition}, len(content))
         self.wfile.write(content)
@@ -221,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _page_file(name: str) -> str:
-    """Return a file of the page; the stylesheet comes after that of all pages, and of the pictures in them."""
+    """Return a file of the page. Its stylesheet follows the common one and that of pictures."""
     text = files("symad.classroom.workbench").joinpath("page", name).read_text(encoding="utf-8")
     if not name.endswith(".css"):
         return text

@@ -15,7 +15,6 @@ from symad.classroom.workbench.links import Links
 from symad.classroom.workbench.questions import TRANSFORMS, Function, Question, Subject, subject_of
 from symad.classroom.workbench.titles import TITLES
 from symad.compiling.native import compile
-from symad.derivatives.node_roles import History
 
 MOST_LEVELS = 4  # of an expansion on the page
 
@@ -30,20 +29,19 @@ class Study:
 
     @cached_property
     def subject(self) -> Subject:
-        """What the question is about."""
         return subject_of(self.question, self.file, self.allow_code)
 
     @property
     def order(self) -> int:
-        """How many levels the transform opens."""
+        """Number of levels that the transform opens."""
         return TRANSFORMS[self.question.transform].levels or self.question.order
 
     @cached_property
     def transformed(self) -> Function:
-        """The derivative that was chosen, as a function."""
+        """The chosen derivative as a function."""
         subject = self.subject
 
-        def f(argument_0: Any) -> Any:  # a name that nobody gave: the variables are shown in its place
+        def f(argument_0: Any) -> Any:  # an automatic name: the page shows the variables instead
             return subject.function(argument_0)
 
         f.__name__ = subject.name
@@ -51,26 +49,21 @@ class Study:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """The derivative, explained; its inputs have the names that the user gave them."""
+        """The explanation of the derivative. Its inputs have the user's names."""
         subject = self.subject
-        found = explain(self.transformed, subject.numbers, detail="all")
+        explanation = explain(self.transformed, subject.numbers, detail="all")
         title = f"{TITLES[self.question.transform]} of {subject.name}"
-        return found.named(subject.symbols, title)
+        return explanation.named(subject.symbols, title)
 
     @cached_property
     def links(self) -> Links:
-        """What the panes have in common."""
+        """The links between the panes."""
         return Links(self.explanation, self.subject.flat)
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The derivative in machine code of LLVM, whose IR is shown beside it."""
+        """The derivative compiled by LLVM, whose IR is displayed."""
         return compile(self.transformed, self.subject.numbers, tier="llvm")
-
-    @property
-    def history(self) -> History:
-        """The roles of the nodes of the trace."""
-        return self.explanation.book.history
 
     def directions(self) -> list[Any]:
         """Return a direction for each level of the expansion: v, w, ... for each number of the argument."""

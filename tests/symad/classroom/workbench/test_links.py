@@ -10,7 +10,7 @@ import sympy as sp
 
 from symad.classroom.code_reading.llvm_lines import Machine, body_of
 from symad.classroom.code_reading.located_code import instructions_of, located_assembly
-from symad.classroom.workbench.panes import PANES, answer, made
+from symad.classroom.workbench.panes import PANES, answer, content_of
 from symad.classroom.workbench.program_listing import ProgramListing
 from symad.classroom.workbench.questions import TRANSFORMS, Question
 from symad.classroom.workbench.study import Study
@@ -118,7 +118,7 @@ def test_names_are_those_of_the_user() -> None:
 
 def test_a_hessian_is_written_as_a_matrix() -> None:
     found = study("x^3 + x*y^2", "hessian")
-    text = made(found, found.question, "formula", lambda stage: None).shown.text(100)
+    text = content_of(found, found.question, "formula", lambda stage: None).shown.text(100)
     assert re.search(r"result = Matrix|result = .*\[", text)
 
 
