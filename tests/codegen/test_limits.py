@@ -128,10 +128,10 @@ def _answer(process: subprocess.Popen[str]) -> str:
     """Press Ctrl-C; once more where the first one came while Python freed an object, and was lost there."""
     process.send_signal(signal.SIGINT)
     try:
-        return process.communicate(timeout=20)[0]
+        return process.communicate(timeout=600)[0]
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
-        return process.communicate(timeout=60)[0]
+        return process.communicate(timeout=600)[0]
 
 
 def test_better_code_comes_later_with_the_same_bits() -> None:
@@ -173,7 +173,7 @@ def test_a_process_that_ends_does_not_wait_for_better_code_of_all_kernels() -> N
         "kernels = [sa.compile(lambda x, k=k: np.sum(np.sin(x) * k), np.ones(300), tier='auto') for k in range(20)]\n"
         "print(kernels[0](np.zeros(300)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "0.0\n", "")
 
 
@@ -212,7 +212,7 @@ os._exit(0)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fork_does_not_wait_for_a_thread_that_it_has_not() -> None:
-    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
 
 

@@ -94,7 +94,7 @@ def test_a_lesson_is_well_formed(path: Path) -> None:
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
 @pytest.mark.thinned
 def test_a_lesson_runs_as_a_script(path: Path) -> None:
-    done = subprocess.run([sys.executable, "-W", "error", str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "error", str(path)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 

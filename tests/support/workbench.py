@@ -36,7 +36,7 @@ class Bench:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, dict[str, str], bytes]:
         """Send a request to a path as it is given; return the status, the headers and the content."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         given = {"Content-Type": "application/json"} if body is not None else {}
         text = body if isinstance(body, bytes | str) or body is None else json.dumps(body)
         try:

@@ -32,5 +32,5 @@ print(has_library())
 
 @pytest.mark.parametrize("program", [PROGRAM, LATER], ids=["alone", "after SciPy's"])
 def test_pointers_alone(program):
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=600)
     assert (found.stdout, found.stderr) == ("True\n", "")

@@ -73,7 +73,7 @@ def integrated(folder: Path, made: Any, name: str, end: float, q: tuple[float, .
     first = libraries()[0]
     line = [*compiler(), "-Wall", "-Wextra", "-Werror", str(main), str(made.files["object"]), *libraries(), "-lm"]
     subprocess.run([*line, f"-Wl,-rpath,{Path(first).parent}", "-o", str(folder / "main")], check=True)
-    done = subprocess.run([str(folder / "main")], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(folder / "main")], check=True, capture_output=True, text=True, timeout=600)
     return [float(word) for word in done.stdout.splitlines()[-1].split()]  # before it, warnings of CVODE
 
 

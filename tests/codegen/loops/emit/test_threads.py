@@ -302,7 +302,7 @@ print(kernel(x)[0])
 
 
 def test_a_program_ends_with_workers_at_work():
-    done = subprocess.run([sys.executable, "-c", LEAVES], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", LEAVES], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     assert float(done.stdout) == pytest.approx(np.cos(1.0))
 

@@ -211,6 +211,6 @@ def test_ctrl_c_stops_all_threads(threads: int) -> None:
         assert process.stdout is not None
         assert int(process.stdout.readline()) > 0
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert rest.split()[-1] == "interrupted"
