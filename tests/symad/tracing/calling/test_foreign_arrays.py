@@ -38,7 +38,7 @@ def test_refusals_are_told_without_folders():
 
 def test_a_program_whose_package_is_missing_is_not_run(monkeypatch):
     monkeypatch.setenv("SYMAD_FOREIGN", "nowhere")
-    found = elsewhere("ica", 60.0)
+    found = elsewhere("ica", 600.0)
     assert {found[way]["kind"] for way in foreign_arrays.WAYS} == {"not run"}
 
 
