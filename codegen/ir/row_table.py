@@ -199,7 +199,7 @@ class RowTable:
                     return known
             row = len(heads)
             if row - blocks.elements >= self.most:
-                raise LimitError(f"{self.most} rows in one table", do="split the computation")
+                raise self._too_many()
             if not row % EVERY:
                 check("writing operations", heads)
             heads.append(head)
@@ -209,3 +209,6 @@ class RowTable:
             if memo is not None:
                 memo[key] = row  # last: a key in the memo has its row
             return row
+
+    def _too_many(self) -> LimitError:
+        return LimitError(f"{self.most} rows in one table", do="split the computation")

@@ -254,7 +254,7 @@ STAGES = [
     ("codegen.loops.place.place_nodes", "_Placer.stages", pairs),
     ("codegen.loops.place.place_nodes", "_Placer.write", pairs),
     ("codegen.loops.place.place_nodes", "_Placer.run", neighbours),
-    ("codegen.loops.find.agreement", "_finish", neighbours),
+    ("codegen.loops.find.agreement", "_compute_rest", neighbours),
     ("codegen.lowering.passes", "lower", unlike),
     ("codegen.lowering.passes", "simplify", unlike),
     ("codegen.lowering.fuse", "_rewritten", unlike),

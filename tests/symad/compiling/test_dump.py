@@ -199,7 +199,7 @@ def test_a_wrong_fusion_of_loops_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_wrong_elimination_of_dead_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        codegen.loops.optimise.draft, "without_dead_code", lambda steps, wanted: tuple(without_the_last(steps))
+        codegen.loops.optimise.draft, "without_dead_code", lambda steps, outputs: tuple(without_the_last(steps))
     )
     assert first_wrong(right_numbers("value and gradient in time")) == "dead-code"
 

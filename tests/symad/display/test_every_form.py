@@ -24,7 +24,7 @@ from symad.classroom.explanation.explain import Explanation
 from symad.classroom.grading.class_grading import GradedClass, grade_class
 from symad.classroom.grading.question import question_of
 from symad.classroom.lessons.lesson import lesson
-from symad.classroom.workbench.panes import made
+from symad.classroom.workbench.panes import content_of
 from symad.classroom.workbench.questions import Question
 from symad.classroom.workbench.study import Study
 from symad.commands.build_stages import Stopwatch
@@ -55,7 +55,7 @@ def kernel() -> symad.Kernel:
 
 def pane(name: str) -> Shown:
     studied = Study(Question(text="x*sin(x)"))
-    return made(studied, studied.question, name, lambda stage: None).shown
+    return content_of(studied, studied.question, name, lambda stage: None).shown
 
 
 def graded() -> GradedClass:
@@ -94,10 +94,10 @@ FORMS = {
     "Graded": Made(grade_class, lambda: graded().graded[1]),
     "GradedClass": Made(grade_class, lambda: graded()),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
-    "QuestionReading": Made(made, lambda: pane("formula")),
-    "ProgramListing": Made(made, lambda: pane("program")),
-    "CodeListing": Made(made, lambda: pane("code")),
-    "ErrorRange": Made(made, lambda: pane("errors")),
+    "QuestionReading": Made(content_of, lambda: pane("formula")),
+    "ProgramListing": Made(content_of, lambda: pane("program")),
+    "CodeListing": Made(content_of, lambda: pane("code")),
+    "ErrorRange": Made(content_of, lambda: pane("errors")),
     "Lesson": Made(lesson, lambda: lesson(3)),
 }  # fmt: skip
 
