@@ -47,15 +47,15 @@ def growth(orders: range) -> Iterator[str]:
 def directional_operations(f: Callable[[Any], Any], point: Any, order: int, mode: Any) -> int:
     """Return the operations of one directional derivative."""
     direction = np.ones(np.shape(point), dtype=int) if np.shape(point) else 1
-    return sa.trace(lambda x: sa.derivative_along(f, (x,), (direction,), order, mode=mode), point).count_ops()
+    return sa.trace(lambda x: sa.partials(f, order, along=direction, mode=mode)(x), point).count_ops()
 
 
 def single_values() -> Iterator[str]:
     """Yield the values and times of two derivatives of very high order."""
     x = np.linspace(0.0, 2.0, 20)
     works: dict[str, Callable[[], float]] = {
-        "d^20/dx_1..dx_20 of x_1 x_2 ... x_20": lambda: sa.mixed_derivative(np.prod, range(20))(x),
-        "tenth derivative of six sines at 1": lambda: sa.derivative_along(lambda t: chain(t, 6), (1.0,), (1.0,), 10),
+        "d^20/dx_1..dx_20 of x_1 x_2 ... x_20": lambda: sa.partials(np.prod, range(20))(x),
+        "tenth derivative of six sines at 1": lambda: sa.partials(lambda t: chain(t, 6), 10, along=1.0)(1.0),
         "a_171 of 1/(1 - x) at 0": lambda: sa.taylor(lambda t: 1 / (1 - t), (0.0,), (1.0,), 171)[171],
     }
     for text, work in works.items():
@@ -76,7 +76,7 @@ def fourth_tensor(size: int) -> str:
 
 def sparse_tensor(size: int, order: int) -> str:
     """Return what a table says about the derivative tensor of an order."""
-    traced = sa.trace(sa.derivative_tensor(rosenbrock, order, sparse=True), np.ones(size))
+    traced = sa.trace(sa.partials(rosenbrock, order, sparse=True), np.ones(size))
     return f"{len(traced.outputs.flat)} | {len(traced.graph)} | {traced.count_ops()}"
 
 
@@ -95,7 +95,9 @@ def interpolation(orders: range) -> Iterator[str]:
     yield "| order | unknowns | condition number | error of interpolation | operations: interpolation / tensor |"
     yield "|---|---|---|---|---|"
     for order in orders:
-        found = sa.mixed_partials(lambda x: np.exp(x[0] * x[1]) * np.sin(x[2]), np.array([0.3, -0.7, 1.1]), order)
+        found = sa.partials(lambda x: np.exp(x[0] * x[1]) * np.sin(x[2]), order, mode="interpolation")(
+            np.array([0.3, -0.7, 1.1])
+        )
         counts = f"{found.operations['interpolation']} / {found.operations['tensor']}"
         yield f"| {order} | {len(found.exact)} | {found.condition:.2g} | {found.error:.1e} | {counts} |"
 
@@ -109,7 +111,7 @@ def operators() -> Iterator[str]:
         with sa.choices() as made:
             sa.laplacian(f)(point)
             if len(point) <= 8:
-                sa.biharmonic(f)(point)
+                sa.laplacian(f, power=2)(point)
         yield from (f"- {name}, {choice.what}: {choice.chosen} of {dict(choice.operations)}" for choice in made)
 
 

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 from codegen.collector import imports
+from codegen.deprecation import OldName
 
 
-def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package, for its `__init__` to bind; the first knows `__all__` too.
+def later(
+    package: str, old_names: Mapping[str, OldName] = MappingProxyType({})
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package, for its `__init__` to bind.
+
+    The first knows `__all__` too, and old names, which it never stores: each use of one warns.
 
     >>> import codegen
     >>> "lambdify" in dir(codegen), codegen.lambdify.__module__
@@ -32,6 +38,8 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     def find(name: str) -> Any:
         if name == "__all__":
             return sorted(places())
+        if name in old_names:
+            return old_names[name].value(name, stacklevel=3)
         if name not in places():
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, attribute = places()[name]

@@ -45,7 +45,7 @@ def one_direction(x):
     for order in range(1, 9):
         formula = sp.diff(formula, symbol)
         ways = [nested(modes[:order], f) for modes in ("F" * 8, "R" * 8, "FR" * 4)]
-        ways.append(lambda x, order=order: sa.derivative_along(f, (x,), (1.0,), order, mode="taylor"))
+        ways.append(lambda x, order=order: sa.partials(f, order, along=1.0, mode="taylor")(x))
         expected = float(formula.subs(symbol, sp.Rational(x)).evalf(30))
         for way in ways:
             np.testing.assert_allclose(way(x), expected, rtol=1e-12)
@@ -62,7 +62,7 @@ def all_directions(x):
 
     forward, mixed = sa.jacfwd(sa.jacfwd(fields))(x), sa.jacfwd(sa.jacrev(fields))(x)
     np.testing.assert_allclose(forward, mixed, rtol=1e-13, atol=1e-12)
-    np.testing.assert_allclose(sa.taylor_polynomial(fields, x).parts[2], mixed, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(sa.taylor(fields, (x,), None, 2).parts[2], mixed, rtol=1e-12, atol=1e-12)
     print(f"second derivatives: {mixed.size} numbers; by symmetry {2 * 5 * 6 // 2} of them are different")
 
 
@@ -72,7 +72,7 @@ def from_directions():
     print("order  directions  condition number  error from it")
     conditions = []
     for order in (2, 4, 6, 8):
-        found = sa.mixed_partials(lambda x: np.exp(x[0] * x[1] + np.sin(x[2])), point, order)
+        found = sa.partials(lambda x: np.exp(x[0] * x[1] + np.sin(x[2])), order, mode="interpolation")(point)
         conditions.append(found.condition)
         print(f"{order:5}  {len(found.directions):10}  {found.condition:16.3g}  {found.error:13.1e}")
         np.testing.assert_allclose(found.interpolated, found.exact, rtol=1e-9, atol=1e-9)

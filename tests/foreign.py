@@ -137,7 +137,7 @@ def _is_noise(call: Call, way: str) -> bool:
         return False
 
 
-def _agrees(call: Call, traced: sa.Trace, k: int, slope: float) -> bool:
+def _agrees(call: Call, traced: sa.results.Trace, k: int, slope: float) -> bool:
     """Whether a program has the numbers of plain calls along argument k, and at 50 digits this slope."""
     start, scale = call.start, abs(call.start[k]) or 1.0
 

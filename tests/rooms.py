@@ -78,6 +78,7 @@ ORDER = {
         {"classroom.explanation", "classroom.expansion", "classroom.comparison"},
         {"classroom.answers"},
         {"classroom.grading", "classroom.workbench"},
+        {"results", "old_names", "old_functions"},
         {"symad"},
         {"commands"},
         {"cli", "__main__"},

@@ -139,7 +139,7 @@ assert np.allclose(hessian, sa.hessian(lambda q: spread(q).sum())(point), rtol=1
 # %%
 try:
     sa.grad(spread)(point)
-except sa.ArgumentError as error:
+except sa.errors.ArgumentError as error:
     print(error)
 else:
     raise AssertionError("the gradient of a vector was accepted")

@@ -136,7 +136,7 @@ sa.spy(valley, np.ones(12), order=2)
 # %%
 direction = np.cos(point)
 assert np.allclose(sa.hvp(valley, (point,), (direction,)), columns @ direction, rtol=1e-12)
-assert np.isclose(sa.vhv(valley, (point,), (direction,)), direction @ columns @ direction, rtol=1e-12)
+assert np.isclose(sa.partials(valley, 2, along=direction)(point), direction @ columns @ direction, rtol=1e-12)
 for n in (8, 32, 64):
     product = sa.trace(lambda x: sa.hvp(potential, (x,), (np.ones_like(x),)), np.ones(n)).count_ops()
     print(f"n = {n}: {product} operations for H v, {operations(potential, 'edge', n)} for H")

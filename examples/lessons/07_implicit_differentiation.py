@@ -124,7 +124,7 @@ assert np.allclose(sa.derivative(weights)(0.3), -np.linalg.solve(normal, solutio
 # %%
 try:
     sa.root(lambda y: y**2 + 1, 1.0)
-except sa.ConvergenceError as error:
+except sa.errors.ConvergenceError as error:
     print(error)
 else:
     raise AssertionError("a root was found where there is none")

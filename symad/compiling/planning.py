@@ -15,7 +15,6 @@ from typing import Any
 
 import symad.tracing.values.containers as containers
 from codegen.collector import fewer_collections
-from codegen.deprecation import deprecated
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
 from codegen.ir.program import Program, operations_of
@@ -116,19 +115,6 @@ def plan(
                 why="each of nested derivatives takes some 15 calls, and a function that calls itself has no end",
                 do="for derivatives of high order in one direction, sa.taylor; or raise sys.setrecursionlimit",
             ) from error
-
-
-@deprecated(since="0.1", until="0.3", instead="plan")
-def loops(f: Function, *args: Any) -> CompilationPlan:
-    """Return the plan of a function: its `lines` have a line for each loop, `primal.program` is all of them.
-
-    >>> import warnings
-    >>> import numpy as np
-    >>> warnings.simplefilter("ignore", DeprecationWarning)
-    >>> len(loops(lambda x: sum(np.sin(x[k]) ** 4 for k in range(900)), np.zeros(900)).lines)
-    1
-    """
-    return plan(f, *args)
 
 
 def _planned(f: Function, example_args: tuple[Any, ...], options: PlanOptions) -> CompilationPlan:

@@ -41,14 +41,14 @@ def pushforward(f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]
 
 
 def along(
-    f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], order: int, scalar: bool = False
+    f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], order: int, names: tuple[str, ...] | None = None
 ) -> list[Any] | None:
     """Return the derivatives of orders 0, 1, ... of a function along tangents."""
     if not 1 <= order <= HIGHEST or not _alike(primals, tangents):
         return None
-    inner = inner_function(f, primals, argument_names(f, len(primals)), tangents)
+    inner = inner_function(f, primals, names or argument_names(f, len(primals)), tangents)
     seeds = tuple(containers.flatten(tangents)[0]) * order
-    taken = inner and _taken(inner, "directional derivatives", seeds, order=order, scalar=scalar)
+    taken = inner and _taken(inner, "directional derivatives", seeds, order=order)
     if not inner or not taken:
         return None
     width = len(inner.result.arrays)

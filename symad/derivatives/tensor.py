@@ -125,7 +125,7 @@ def dense(level: Level, result: Tree, elements: Sequence[Entries], shape: tuple[
         raise LimitError(
             f"a dense tensor of {len(elements) * size**order} entries",
             why=f"the limit is {LARGEST_DENSE}",
-            do="use derivative_tensor with sparse=True",
+            do="use partials with sparse=True",
         )
     full = np.full((len(elements), *(size,) * order), zero, dtype=np.int64)
     for element, entries in zip(full, elements, strict=True):
@@ -181,7 +181,7 @@ optree.register_pytree_node(
 
 
 def polynomial_parts(level: Level, result: Tree, shape: tuple[int, ...], degree: int, mode: str) -> list[Tree]:
-    """Return the derivatives of order 1 to `degree` of a result in one array of a shape; see `taylor_polynomial`."""
+    """Return the derivatives of order 1 to `degree` of a result in one array of a shape; see `taylor`."""
 
     def reverse() -> list[Tree]:
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial, wraps
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -23,7 +23,6 @@ from symad.graph.array_values import values_of_nodes
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import trace
 from symad.transforms.first_order import JacobianMode, grad, hessian, jacobian
-from symad.transforms.linear_transforms import linearize, vjp
 from symad.transforms.transformed import described, known_options
 
 Directions = NDArray[np.float64]  # one in each column
@@ -98,54 +97,6 @@ def batched_jacobian(
             return level.close(modes.blocks(level, result, modes.jacobian_entries(level, result, mode)))[0]
 
     return described(apply, f, "batched Jacobian")
-
-
-@known_options
-def sum_gradient(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Callable[P, Any]:
-    """Return the gradient of the sum of all elements of f's result: what `tf.gradients` gives for a vector.
-
-    The gradient of a vector-valued f is not defined; its derivative is the Jacobian, whose rows are the gradients of
-    the elements. Pulling a vector of ones back through f adds these rows up, and that is the gradient of the sum.
-    `grad` refuses a vector, so that nobody takes the sum for something else; ask for it here, by its name. Twice in a
-    row it gives row sums of second derivatives, and not a Hessian.
-
-    >>> sum_gradient(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
-    array([3., 3.])
-    """
-
-    def total(*args: Any, **keywords: Any) -> Any:
-        return sum(np.sum(leaf) for leaf in containers.flatten(f(*args, **keywords))[0])
-
-    found: Function = described(grad(wraps(f)(total), argnums, wrt=wrt), f, "gradient of the sum")
-    return found
-
-
-@public_api
-def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "rev"] = "fwd") -> Any:
-    """Return the mean of v . f'(x) v over the probes v: an estimate of the trace of the Jacobian, which is not formed.
-
-    `probes` has shape (number, *shape of x), and f's result the shape of x (ArgumentError otherwise). The estimate has
-    no bias where the entries of the probes are independent, of mean 0 and variance 1, and the least variance for
-    entries of +1 and -1. Each probe costs one forward ("fwd") or backward pass ("rev"); the result is differentiable.
-
-    Source: Hutchinson, "A stochastic estimator of the trace of the influence matrix" (1990).
-
-    >>> probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(1000, 2))
-    >>> hutchinson_trace(lambda x: np.stack([2 * x[0], x[0] + 3 * x[1]]), np.ones(2), probes)
-    4.954
-    """
-    check_choice("mode", mode, ("fwd", "rev"))
-    value, apply = linearize(f, x) if mode == "fwd" else vjp(f, x)
-    shapes = np.shape(x), np.shape(value), np.shape(probes)[1:]
-    if len(set(shapes)) != 1 or np.shape(probes)[:1] in ((), (0,)):
-        raise ArgumentError(
-            f"x of shape {shapes[0]}, a result of shape {shapes[1]} and probes of shape {np.shape(probes)}",
-            why="a trace is that of a square matrix, and each probe has the shape of x",
-            do="give probes of shape (number, *shape of x)",
-        )
-    images = [apply(probe) if mode == "fwd" else apply(probe)[0] for probe in probes]
-    mean = sum(np.sum(probe * image) for probe, image in zip(probes, images, strict=True)) / len(probes)
-    return mean.item() if isinstance(mean, np.floating) else mean
 
 
 @public_api

@@ -26,7 +26,7 @@ import symad.codegen
 kernel = sa.compile(sa.hessian(lambda x: (x**3).sum()), np.ones(2))
 x = sp.Symbol("x")
 print(codegen.WHO, kernel(np.ones(2)).tolist(), pickle.loads(pickle.dumps(kernel))(np.ones(2)).tolist())
-print(symad.codegen.lambdify([x], x**2)(3.0), sa.ArgumentError.__module__)
+print(symad.codegen.lambdify([x], x**2)(3.0), sa.errors.ArgumentError.__module__)
 """
 
 

@@ -77,7 +77,7 @@ def _by_many_digits(call: Call) -> tuple[float, ...] | None:
         return None
 
 
-def _has_plain_value(call: Call, traced: sa.Trace, by: float) -> bool:
+def _has_plain_value(call: Call, traced: sa.results.Trace, by: float) -> bool:
     numbers = moved(call, by)
     plain = plain_value(call, numbers)
     if plain is None:
@@ -86,13 +86,13 @@ def _has_plain_value(call: Call, traced: sa.Trace, by: float) -> bool:
         return math.isclose(float(program_value(traced, numbers, "float64")), plain, rel_tol=1e-9)
 
 
-def program_value(traced: sa.Trace, numbers: Sequence[Any], arithmetic: str) -> Any:
+def program_value(traced: sa.results.Trace, numbers: Sequence[Any], arithmetic: str) -> Any:
     """Return the value of a traced call, in floats or in many digits."""
     rows, results = results_of(traced)
     return evaluate(rows, results, dict(zip(traced.inputs.flat, numbers, strict=True)), arithmetic)[0]
 
 
-def slope_in_digits(call: Call, traced: sa.Trace, k: int) -> float:
+def slope_in_digits(call: Call, traced: sa.results.Trace, k: int) -> float:
     """Return a partial derivative as the difference of a traced call at 50 digits."""
     start = call.start
     with mp.workdps(50):

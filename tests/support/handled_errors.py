@@ -114,7 +114,7 @@ def _outcome(run: Callable[[], Any], right: float | None) -> str:
     """Return what became of a call: refused, right, wrong, or an error that the function does not raise."""
     try:
         value = float(run())
-    except (sa.TraceError, sa.WorkbenchError):
+    except (sa.errors.TraceError, sa.WorkbenchError):
         return "refused"
     except Exception as error:
         return "right" if right is None else f"wrong: {type(error).__name__}: {error}"

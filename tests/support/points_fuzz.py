@@ -43,7 +43,7 @@ def check_bodies(text: str) -> str:
             for transformed in (f, sa.value_and_grad(f), sa.hessian(f))[: 3 if points.shape[1] < 13 else 2]:
                 rolled = rolling_fuzz.rolled_of(transformed, given[0])
                 done += rolled is not None and compared(rolled.program, [points], points.shape[1])
-        except (sa.ArgumentError, TraceError) as error:
+        except (sa.errors.ArgumentError, TraceError) as error:
             return f"refused: {cause(error)}"
         except (ZeroDivisionError, ValueError):  # numbers of the function itself
             return "without numbers"

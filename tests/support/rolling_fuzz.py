@@ -308,7 +308,7 @@ def check(text: str, *, native: bool = False) -> str:
             small.enter_context(patch.object(place, name, 0 if name == "FEWEST_ROWS" else 12))
         try:
             done = compared(text, native)
-        except (sa.ArgumentError, TraceError) as error:
+        except (sa.errors.ArgumentError, TraceError) as error:
             return f"refused: {cause(error)}"
         except (ZeroDivisionError, ValueError):  # numbers of the function itself
             return "without numbers"
@@ -355,7 +355,7 @@ def rolled_of(function: Callable[[Point], Point], point: Point) -> Rolled | None
     """A function's loops, or None where there are none."""
     try:
         return plan(function, point, roll="always").candidate.rolled
-    except sa.ArgumentError as reason:
+    except sa.errors.ArgumentError as reason:
         if "roll='always'" not in str(reason) and 'roll="always"' not in str(reason):
             raise
         return None

@@ -302,7 +302,7 @@ def of_jit(name: str, text: str) -> str:
         return f"raises {type(error).__name__}"
     finally:
         undo()
-    warned = {each.category for each in told} & {sa.UnknownStateWarning, sa.FrozenValueWarning}
+    warned = {each.category for each in told} & {sa.errors.UnknownStateWarning, sa.errors.FrozenValueWarning}
     return "fresh" if found == right else "warned" if warned else f"stale: {found}"
 
 

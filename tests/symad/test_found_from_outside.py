@@ -122,7 +122,7 @@ def test_conditions_in_a_few_rounds_are_compiled_in_time_and_in_many_too() -> No
             total = total + (near**3 if np.all(x > -1 - k) else near**2 * np.hypot(x[0], x[1]) * np.sign(x[2]))
         return total
 
-    kernel = sa.compile(sa.derivative_tensor(lambda x: f(x, 3), 3), X, max_seconds=60)
-    np.testing.assert_allclose(kernel(X), sa.derivative_tensor(lambda x: f(x, 3), 3)(X), rtol=1e-12)
+    kernel = sa.compile(sa.partials(lambda x: f(x, 3), 3), X, max_seconds=60)
+    np.testing.assert_allclose(kernel(X), sa.partials(lambda x: f(x, 3), 3)(X), rtol=1e-12)
     many = sa.compile(sa.grad(lambda x: f(x, 64)), X, max_seconds=60)
     np.testing.assert_allclose(many(X), sa.grad(lambda x: f(x, 64))(X), rtol=1e-10)

@@ -28,7 +28,7 @@ from symad.errors import LimitError, WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.trace import Trace, trace
 from symad.transforms.first_order import derivative
-from symad.transforms.higher_order import derivative_tensor
+from symad.transforms.higher_order import partials
 
 FROM_VALUES = "from values of f alone, in hundreds of digits"
 FROM_FORMULA = "from the formula of AD in hundreds of digits, because differences take too long"
@@ -77,7 +77,7 @@ def _differences(problem: ComparisonProblem, x: Any) -> Sequence[Any]:
 
 def _of_formula(problem: ComparisonProblem) -> Sequence[Any]:
     order = problem.order
-    transformed = derivative(problem.function, order) if problem.scalar else derivative_tensor(problem.function, order)
+    transformed = derivative(problem.function, order) if problem.scalar else partials(problem.function, order)
     return exact_values(trace(transformed, problem.x), (problem.x,), mpmath.mp.dps)
 
 

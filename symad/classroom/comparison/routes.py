@@ -22,7 +22,7 @@ from symad.derivatives.interpolation import interpolation_matrix, multi_indices
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.trace import trace
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev
-from symad.transforms.higher_order import derivative_along, derivative_tensor, taylor
+from symad.transforms.higher_order import partials, taylor
 
 SYMBOLIC, AD, NUMERIC, PEER = "symbolic", "AD", "numeric", "other library"
 ALL_WORDS = 3  # orders up to which every mix of modes is a route
@@ -89,11 +89,11 @@ def _hessian(problem: ComparisonProblem, mode: Any) -> Built:
 
 
 def _tensor(problem: ComparisonProblem, mode: Any) -> Built:
-    return _compiled(problem, derivative_tensor(problem.function, problem.order, mode=mode))
+    return _compiled(problem, partials(problem.function, problem.order, mode=mode))
 
 
 def _taylor(problem: ComparisonProblem, variant: str) -> Built:
-    return _compiled(problem, lambda x: derivative_along(problem.function, (x,), (1,), problem.order, mode="taylor"))
+    return _compiled(problem, partials(problem.function, problem.order, along=1, mode="taylor"))
 
 
 def _interpolated(problem: ComparisonProblem, variant: str) -> Built:

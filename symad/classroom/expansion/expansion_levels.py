@@ -90,7 +90,7 @@ def _check_count(count: int) -> None:
         raise refusal(
             f"{count} levels" if count > MOST_LEVELS + 1 else f"more than {MOST_LEVELS} levels",
             f"{count} levels have 2**{count} = {2**count} coefficients; the bound is {2**MOST_LEVELS}",
-            "use taylor for one direction, mixed_derivative or nested jvp for one coefficient",
+            "use taylor for one direction, partials or nested jvp for one coefficient",
         )
 
 
@@ -202,5 +202,5 @@ def _check_size(level: Level, k: int, count: int) -> None:
             f"the expansion has {size} nodes after {k} of {count} levels",
             where=user_place(),
             why=f"every level can make it three times as large, and the bound is {NODES}",
-            do="take fewer levels, or use taylor or mixed_derivative, which keep one coefficient of each order",
+            do="take fewer levels, or use taylor or partials, which keep one coefficient of each order",
         )

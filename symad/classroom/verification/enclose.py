@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from codegen import Kernel
-from codegen.deprecation import deprecated
 from codegen.options import check_whole
 from codegen.records import dataclass
 from symad.classroom.verification.balls import enclosures, flat_floats, numbered, results_of, tight, working_bits
@@ -64,19 +63,6 @@ def enclose(
     balls = tight(rows, present, inputs, digits * math.log2(10))
     stored = dict(zip(present, balls, strict=True))
     return [ball(0) if row is None else stored[row] for row in results]
-
-
-@deprecated(since="0.1", until="0.3", instead="enclose(kernel, box=box)")
-def enclose_range(kernel: Kernel, box: Any, *, pieces: int = 1000, max_seconds: float = 10.0) -> list[Ball]:
-    """Return proven bounds of a kernel's exact results over a box: `enclose(kernel, box=box)`.
-
-    >>> import warnings
-    >>> warnings.simplefilter("ignore", DeprecationWarning)
-    >>> import symad as sa
-    >>> len(enclose_range(sa.compile(lambda x: x - x**2, 0.5), (0, 1), pieces=4))
-    1
-    """
-    return enclose(kernel, box=box, pieces=pieces, max_seconds=max_seconds)
 
 
 def _over_box(kernel: Kernel, box: Any, pieces: int, max_seconds: float) -> list[Ball]:

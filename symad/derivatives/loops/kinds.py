@@ -46,12 +46,8 @@ def _derivative(program: RolledProgram, active: Sequence[int], checkpoints: Chec
     return select(pushforward(program, active), range(width, 2 * width), {1: 1.0})
 
 
-def _along(
-    program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, order: int, scalar: bool
-) -> RolledProgram | None:
+def _along(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, order: int) -> RolledProgram:
     """Derivatives of orders 0, 1, ... along one direction; further inputs are the direction, once for each order."""
-    if scalar and [output.shape for output in program.outputs] != [()]:
-        return None
     width = len(program.outputs)
     for k in range(1, order + 1):
         pushed = pushforward(program, active)

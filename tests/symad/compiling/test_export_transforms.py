@@ -86,5 +86,5 @@ def test_the_name_is_that_of_the_function(tmp_path: Path) -> None:
     made = sa.compile(sa.hessian(branching, sparse=True), np.zeros(3)).export(tmp_path)
     assert made.name == "Hessian_of_branching"
     assert set(made.files) == {"cmake", "header", "library", "object", "pkg-config", "source", "sparsity", "test"}
-    with pytest.raises(sa.ArgumentError, match=r"'<lambda>' as name of a C function: .*; give another: name="):
+    with pytest.raises(sa.errors.ArgumentError, match=r"'<lambda>' as name of a C function: .*; give another: name="):
         sa.compile(lambda x: x, 1.0).export(tmp_path)

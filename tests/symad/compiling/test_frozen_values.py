@@ -217,7 +217,7 @@ def test_each_case_is_told_with_its_line(function: Callable[..., Any]) -> None:
     (found,) = told(lambda: WAYS["compile"](function))
     line, message = FROZEN[function]
     assert str(found.message) == message
-    assert found.category is sa.FrozenValueWarning
+    assert found.category is sa.errors.FrozenValueWarning
     assert (found.filename, found.lineno) == (__file__, function.__code__.co_firstlineno + line)
 
 
@@ -249,8 +249,8 @@ def test_it_is_told_once() -> None:
 
 def test_warnings_as_errors_stop_the_compilation() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", sa.FrozenValueWarning)
-        with pytest.raises(sa.FrozenValueWarning, match="draws draws a random number"):
+        warnings.simplefilter("error", sa.errors.FrozenValueWarning)
+        with pytest.raises(sa.errors.FrozenValueWarning, match="draws draws a random number"):
             sa.compile(draws, 1.0)
 
 

@@ -327,7 +327,7 @@ def test_classes_of_installed_packages_are_not_looked_into(compiled: list[Any]) 
 
 def test_more_than_can_be_looked_at_is_told() -> None:
     many = [[k] for k in range(20_000)]
-    with pytest.warns(sa.UnknownStateWarning, match=r"reads what jit cannot compare: more than 10,000 objects"):
+    with pytest.warns(sa.errors.UnknownStateWarning, match=r"reads what jit cannot compare: more than 10,000 objects"):
         assert sa.jit(lambda x: x * many[3][0])(1.0) == 3.0
     assert sa.compile(lambda x: x * many[3][0], 1.0)(1.0) == 3.0
 

@@ -175,7 +175,7 @@ class Dictionary(dict):
 
 def test_objects_whose_state_cannot_be_compared_are_refused() -> None:
     for model in (Slots(2.0), Named(2.0), Dictionary(a=2.0)):
-        with pytest.raises(sa.ArgumentError, match=r"jit\(object.value\)"):
+        with pytest.raises(sa.errors.ArgumentError, match=r"jit\(object.value\)"):
             model.value(3.0)
         assert sa.grad(model.value)(3.0) == 2.0
         bound = sa.jit(model.value)
@@ -197,5 +197,5 @@ def test_names_of_a_jitted_method() -> None:
 
 
 def test_an_unknown_option_is_refused_where_it_is_given() -> None:
-    with pytest.raises(sa.ArgumentError, match="did you mean accuracy"):
+    with pytest.raises(sa.errors.ArgumentError, match="did you mean accuracy"):
         sa.jit(acuracy="fast")

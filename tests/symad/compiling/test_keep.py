@@ -208,9 +208,9 @@ def test_containers_that_symad_never_wrote_are_refused(containers: Any, tmp_path
 def test_a_large_program_is_not_compiled_against_the_limits(tmp_path: Path) -> None:
     compiled("a gradient")[0].save(tmp_path / "kernel")
     assert sa.load(tmp_path / "kernel", max_ops=10**4, max_seconds=100)(POINT).shape == (3,)
-    with pytest.raises(sa.LimitError, match="max_ops is 5"):
+    with pytest.raises(sa.errors.LimitError, match="max_ops is 5"):
         sa.load(tmp_path / "kernel", max_ops=5)
-    with pytest.raises(sa.LimitError, match="max_seconds is 1e-09"):
+    with pytest.raises(sa.errors.LimitError, match="max_seconds is 1e-09"):
         sa.load(tmp_path / "kernel", max_seconds=1e-9)
 
 
@@ -319,7 +319,7 @@ import numpy as np, symad as sa
 print(sa.load({str(tmp_path / "plain")!r})({{"a": np.array([0.7, -1.3, 2.1]), "b": [1.5, None]}})["b"])
 try:
     sa.load({str(tmp_path / "bessel")!r})
-except sa.LoweringError as error:
+except sa.errors.LoweringError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)

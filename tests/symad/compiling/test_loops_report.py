@@ -127,7 +127,7 @@ def test_loops_that_are_carried_out_say_why(f):
 @pytest.mark.parametrize("f", [by_number, by_list], ids=lambda f: f.__name__)
 def test_refusals_name_the_function_and_the_reason(f):
     (line,) = sa.plan(f, np.ones(20)).carried_out
-    with pytest.raises(sa.ArgumentError) as refused:
+    with pytest.raises(sa.errors.ArgumentError) as refused:
         sa.compile(f, np.ones(20), roll="always")
     assert str(refused.value).startswith(f"{__file__}:{f.__code__.co_firstlineno}: ")
     assert line in str(refused.value)
@@ -192,12 +192,6 @@ def test_the_command_says_why_there_are_no_loops(capsys, tmp_path):
     assert "too few operations for loops" in capsys.readouterr().out
     assert main(["hessian", f"{file}:f", "--roll", "always"]) == 2
     assert "too few operations for loops" in capsys.readouterr().err
-
-
-def test_the_old_name_gives_the_plan_and_warns():
-    with pytest.warns(DeprecationWarning, match="loops is deprecated since 0.1, and goes with 0.3; write plan"):
-        found = sa.loops(chain, 1.0)
-    assert found.lines == sa.plan(chain, 1.0).lines
 
 
 def test_a_loop_that_only_adds_says_so():

@@ -79,7 +79,7 @@ def test_arrays_of_the_function(f, x, way):
         "jit": lambda: sa.jit(slope, **limited)(x), "numbers": numbers,
     }  # fmt: skip
     error, taken = peak(ways[way])
-    assert isinstance(error, sa.LimitError)
+    assert isinstance(error, sa.errors.LimitError)
     assert "max_bytes is 1,000,000; raise max_bytes" in str(error)
     assert error.where.startswith(f"{__file__}:")
     line = int(error.where.rpartition(":")[2]) - f.__code__.co_firstlineno
@@ -136,7 +136,7 @@ def test_workspaces_and_loaded_kernels(tmp_path):
 
 @pytest.mark.parametrize("limit", [0, -1, "1", float("nan")])
 def test_wrong_limits(limit):
-    with pytest.raises(sa.ArgumentError, match="max_bytes="):
+    with pytest.raises(sa.errors.ArgumentError, match="max_bytes="):
         sa.compile(chain, FEW, max_bytes=limit)
 
 

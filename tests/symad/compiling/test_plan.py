@@ -81,7 +81,7 @@ def test_what_is_planned_is_right(case):
     kernel = sa.compile(transformed, x)
     values, expected = (tuple_of(found) for found in (kernel(x), transformed(x)))
     for value, wanted in zip(values, expected, strict=True):
-        data = wanted.data if isinstance(wanted, sa.SparseMatrix) else wanted
+        data = wanted.data if isinstance(wanted, sa.results.SparseMatrix) else wanted
         np.testing.assert_allclose(value, data, rtol=1e-11, atol=1e-11)
 
 
@@ -208,7 +208,7 @@ def test_options_that_exclude_each_other_are_refused_before_anything_is_traced()
         ({"roll": "maybe"}, "roll='maybe'; use one of auto, never, always"),
         ({"strategy": "maybe"}, "strategy='maybe'; use one of auto, straight, sweep"),
     ):
-        with pytest.raises(sa.ArgumentError, match=message):
+        with pytest.raises(sa.errors.ArgumentError, match=message):
             sa.plan(never, 1.0, **options)
 
 
@@ -237,5 +237,5 @@ def test_loops_that_wait_for_each_other_are_a_reason_and_no_error(monkeypatch):
     found = sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))
     reason = "its loops wait for each other: no order runs them all"
     assert (found.chosen, found.refused["rolled"]) == ("straight", reason)
-    with pytest.raises(sa.ArgumentError, match="its loops wait for each other"):
+    with pytest.raises(sa.errors.ArgumentError, match="its loops wait for each other"):
         sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200), roll="always")

@@ -173,7 +173,7 @@ def test_elements_have_a_limit_of_their_own(monkeypatch: pytest.MonkeyPatch) -> 
     x = np.ones(500)
     np.testing.assert_array_equal(sa.grad(lambda x: np.sum(np.sin(x) * x) + x[0] * x[1])(x * 0), np.zeros(500))
     monkeypatch.setattr("symad.graph.graph.ELEMENT_LIMIT", 1200)
-    with pytest.raises(sa.LimitError, match="1200 elements of arrays"):
+    with pytest.raises(sa.errors.LimitError, match="1200 elements of arrays"):
         sa.grad(lambda x: np.sum(np.sin(x) * x))(x)
 
 

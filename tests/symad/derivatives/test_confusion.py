@@ -203,7 +203,9 @@ def test_a11_a_captured_variable_keeps_no_value_of_a_closed_level(mode):
         return x
 
     assert derivative_at(mode, f, 1.0) == 1.0
-    with pytest.raises(sa.EscapedValueError, match=r"test_confusion\.py:\d+: .*after its derivative level closed"):
+    with pytest.raises(
+        sa.errors.EscapedValueError, match=r"test_confusion\.py:\d+: .*after its derivative level closed"
+    ):
         derivative_at(mode, f, 1.0)
     x = 5.0  # bound to a number again, it follows Python
     assert derivative_at(mode, f, 1.0) == 5.0
@@ -284,7 +286,7 @@ def test_a_function_kept_from_a_level_is_refused(mode):
         return kept[-1](x)
 
     assert sa.derivative(f)(3.0) == 6.0
-    with pytest.raises(sa.EscapedValueError, match="after its derivative level closed"):
+    with pytest.raises(sa.errors.EscapedValueError, match="after its derivative level closed"):
         kept[0](2.0)
 
 
@@ -328,7 +330,7 @@ def test_a_function_that_calls_itself_through_its_derivative(modes):
 
 @pytest.mark.parametrize("transform", [sa.grad, sa.value_and_grad, sa.hessian])
 def test_a24_the_gradient_of_a_vector_is_refused_with_the_way_out(transform):
-    with pytest.raises(sa.ArgumentError, match=r"returned \(3,\) instead of one scalar.*jacobian.*vjp"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"returned \(3,\) instead of one scalar.*jacobian.*vjp"):
         transform(lambda x: x * x)(np.ones(3))
 
 
@@ -338,5 +340,5 @@ def test_a_function_valued_inner_result_is_not_taken_for_the_outer_one(outer):
         value, _ = sa.linearize(lambda y: lambda a: y * a, x)
         return value
 
-    with pytest.raises(sa.ArgumentError, match=r"returned a function.*only derivative, grad and jvp"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"returned a function.*only derivative, grad and jvp"):
         outer(loss)(1.0)

@@ -292,5 +292,5 @@ def test_more_derivatives_than_memory_holds_are_refused(monkeypatch):
 
     assert symad.derivatives.implicit.MOST_ENTRIES == 500_000
     monkeypatch.setattr(symad.derivatives.implicit, "MOST_ENTRIES", 1500)
-    with pytest.raises(sa.LimitError, match="40 unknowns in 40 numbers"):
+    with pytest.raises(sa.errors.LimitError, match="40 unknowns in 40 numbers"):
         sa.grad(total)(np.ones(40))

@@ -231,7 +231,7 @@ def test_symbols_give_expressions_in_every_order():
 
 
 def test_an_unknown_mode_is_refused():
-    with pytest.raises(sa.ArgumentError, match=r"mode='backward'.*'cross-country'"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"mode='backward'.*'cross-country'"):
         sa.jacobian(np.sin, mode="backward")
 
 
@@ -310,31 +310,33 @@ def test_symbols_in_a_batch():
 
 def test_a_function_that_mixes_the_rows_is_refused():
     """Batch normalisation in training, a cumulative sum: the seed leaves BatchNorm out for this reason."""
-    with pytest.raises(sa.ArgumentError, match=r"row 0 of the result depends on row 1.*normalisation.*use jacobian"):
+    with pytest.raises(
+        sa.errors.ArgumentError, match=r"row 0 of the result depends on row 1.*normalisation.*use jacobian"
+    ):
         sa.batched_jacobian(lambda xs: (xs - xs.mean(axis=0)) / xs.std(axis=0))(BATCH)
-    with pytest.raises(sa.ArgumentError, match=r"row 1 of the result depends on row 0"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"row 1 of the result depends on row 0"):
         sa.batched_jacobian(lambda xs: np.cumsum(xs, axis=0))(BATCH)
-    with pytest.raises(sa.ArgumentError, match=r"row 0 of the result depends on row 4"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"row 0 of the result depends on row 4"):
         sa.batched_jacobian(lambda xs: xs[::-1])(BATCH)
 
 
 @pytest.mark.parametrize("f", [lambda xs: xs.sum(), lambda xs: xs[:3], lambda xs: (xs, xs[:, 0].sum())])
 def test_results_without_the_batch_axis_are_refused(f):
-    with pytest.raises(sa.ArgumentError, match=r"batch of shape \(5, 3\) and results of shapes"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"batch of shape \(5, 3\) and results of shapes"):
         sa.batched_jacobian(f)(BATCH)
-    with pytest.raises(sa.ArgumentError, match="a batch of 2 arrays"):
+    with pytest.raises(sa.errors.ArgumentError, match="a batch of 2 arrays"):
         sa.batched_jacobian(lambda p: p["a"] * p["b"])({"a": BATCH, "b": BATCH})
 
 
 # Gradients of sums (known answer A24)
 
 
-def test_a24_the_gradient_of_a_vector_is_refused_and_that_of_its_sum_has_a_name():
+def test_a24_the_gradient_of_a_vector_is_refused_and_that_of_its_sum_is_written_down():
     x = np.array([0.3, 0.7, 1.1])
     vector = lambda x: np.sin(x) * x[0]  # noqa: E731
-    with pytest.raises(sa.ArgumentError, match=r"gradient of a vector-valued.*jacobian.*vjp"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"gradient of a vector-valued.*jacobian.*vjp"):
         sa.grad(vector)(x)
-    found = sa.sum_gradient(vector)(x)
+    found = sa.grad(lambda x: np.sum(vector(x)))(x)
     assert found == pytest.approx(sa.jacobian(vector)(x).sum(axis=0), rel=1e-14)
     assert found == pytest.approx(sa.vjp(vector, x)[1](np.ones(3))[0], rel=1e-14)
 
@@ -343,20 +345,9 @@ def test_a24_twice_in_a_row_it_is_no_hessian():
     """Seed 004: what `tf.gradients(tf.gradients(...))` gives are the row sums of the Hessian."""
     x = np.array([0.3, 0.7])
     f = lambda x: x[0] ** 2 * x[1]  # noqa: E731
-    twice = sa.sum_gradient(sa.sum_gradient(f))(x)
+    twice = sa.grad(lambda x: np.sum(sa.grad(f)(x)))(x)
     assert twice == pytest.approx(sa.hessian(f)(x).sum(axis=0))
     assert twice.shape == (2,)
-
-
-def test_the_sum_goes_over_all_leaves_and_takes_what_grad_takes():
-    def f(p, scale):
-        return {"a": p["w"] * scale, "b": (p["b"] ** 2, 1.0)}
-
-    found = sa.sum_gradient(f)({"w": np.ones(2), "b": 3.0}, 5.0)
-    assert found["w"].tolist() == [5.0, 5.0]
-    assert found["b"] == 6.0
-    assert sa.sum_gradient(f, 1)({"w": np.ones(2), "b": 3.0}, 5.0) == 2.0
-    assert sa.sum_gradient(f, wrt='p["b"]')({"w": np.ones(2), "b": 3.0}, 5.0) == 6.0
 
 
 def test_hessians_show_their_choice_too():

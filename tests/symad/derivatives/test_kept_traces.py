@@ -203,7 +203,9 @@ def test_a_question_at_a_place_of_an_inner_integral_is_asked_again() -> None:
 
     gradient = sa.grad(outer)
     assert [gradient(p) for p in (0.5, 0.6, 0.7, 2.5)] == pytest.approx([0.25, 0.25, 0.25, 0.5])
-    with pytest.raises(sa.TraceError, match="changes its formula at a place that depends on what is differentiated"):
+    with pytest.raises(
+        sa.errors.TraceError, match="changes its formula at a place that depends on what is differentiated"
+    ):
         gradient(1.3)
 
 

@@ -207,7 +207,7 @@ def test_special_functions(name):
 
 @pytest.mark.parametrize("mode", "FR")
 def test_the_order_of_a_bessel_function_has_no_derivative(mode):
-    with pytest.raises(sa.RuleError, match="besselj has no derivative in its operand 0"):
+    with pytest.raises(sa.errors.RuleError, match="besselj has no derivative in its operand 0"):
         mixes.nested(mode, lambda nu: special.jv(nu, 1.0))(0.5)
 
 

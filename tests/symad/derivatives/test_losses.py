@@ -143,7 +143,7 @@ def test_batch_normalisation_in_training_mixes_the_samples():
         return (rows - rows.mean(axis=0)) / np.sqrt(rows.var(axis=0) + losses.EPSILON)
 
     rows = np.random.default_rng(6).normal(size=(4, 2))
-    with pytest.raises(sa.ArgumentError, match="row"):
+    with pytest.raises(sa.errors.ArgumentError, match="row"):
         sa.batched_jacobian(normalised)(rows)
     assert np.all(sa.jacobian(normalised)(rows)[:, 0, :, 0] != 0)
 

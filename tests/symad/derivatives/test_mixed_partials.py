@@ -26,7 +26,7 @@ def test_both_routes_against_sympy_at_50_digits(order):
     symbols = sp.symbols("x0:3", real=True)
     formula = sp.exp(symbols[0] * symbols[1]) * sp.sin(symbols[2])
     at = dict(zip(symbols, (sp.Float(float(v), 50) for v in POINT), strict=True))
-    found = sa.mixed_partials(f, POINT, order)
+    found = sa.partials(f, order, mode="interpolation")(POINT)
     wanted = [
         float(formula.diff(*((s, k) for s, k in zip(symbols, index, strict=True))).subs(at).evalf(50))
         for index in found.multi_indices
@@ -39,7 +39,7 @@ def test_both_routes_against_sympy_at_50_digits(order):
 
 def test_the_condition_number_grows_and_the_error_with_it():
     """The seed's "unavoidably large": from one order to the next the system is worse, the exact route is not."""
-    found = [sa.mixed_partials(f, POINT, order) for order in (2, 5, 8, 12)]
+    found = [sa.partials(f, order, mode="interpolation")(POINT) for order in (2, 5, 8, 12)]
     conditions = [result.condition for result in found]
     assert all(after > 10 * before for before, after in pairwise(conditions))
     assert conditions[-1] > 1e4
@@ -52,24 +52,26 @@ def test_directions_are_the_multi_indices_and_the_system_is_regular():
     assert len(indices) == math.comb(6, 4)
     assert all(sum(index) == 4 for index in indices)
     assert np.linalg.matrix_rank(interpolation_matrix(indices)) == len(indices)
-    assert np.array_equal(sa.mixed_partials(f, POINT, 4).directions, indices)
+    assert np.array_equal(sa.partials(f, 4, mode="interpolation")(POINT).directions, indices)
 
 
 def test_both_routes_compile_and_nest():
-    kernel = sa.compile(lambda x: (lambda m: (m.interpolated, m.exact))(sa.mixed_partials(f, x, 3)), POINT)
+    kernel = sa.compile(
+        lambda x: (lambda m: (m.interpolated, m.exact))(sa.partials(f, 3, mode="interpolation")(x)), POINT
+    )
     interpolated, exact = kernel(POINT)
-    found = sa.mixed_partials(f, POINT, 3)
+    found = sa.partials(f, 3, mode="interpolation")(POINT)
     assert exact == pytest.approx(found.exact, rel=1e-13)
     assert interpolated == pytest.approx(found.interpolated, rel=1e-10, abs=1e-12)
-    slope = sa.jacfwd(lambda x: sa.mixed_partials(f, x, 2).interpolated)(POINT)
-    tensor = sa.derivative_tensor(f, 3)(POINT)
+    slope = sa.jacfwd(lambda x: sa.partials(f, 2, mode="interpolation")(x).interpolated)(POINT)
+    tensor = sa.partials(f, 3)(POINT)
     assert slope[1] == pytest.approx(tensor[0, 1], rel=1e-12)  # the second multi-index is (1, 1, 0)
-    result = sa.compile(lambda x: sa.mixed_partials(f, x, 2), POINT)(POINT)
-    assert result.exact == pytest.approx(sa.mixed_partials(f, POINT, 2).exact, rel=1e-13)
+    result = sa.compile(lambda x: sa.partials(f, 2, mode="interpolation")(x), POINT)(POINT)
+    assert result.exact == pytest.approx(sa.partials(f, 2, mode="interpolation")(POINT).exact, rel=1e-13)
 
 
 def test_the_speelpenning_product_at_zeros():
-    found = sa.mixed_partials(np.prod, np.array([0.0, 2.0, 0.0, 3.0, 4.0]), 2)
+    found = sa.partials(np.prod, 2, mode="interpolation")(np.array([0.0, 2.0, 0.0, 3.0, 4.0]))
     exact = dict(zip(found.multi_indices, found.exact, strict=True))
     assert exact.pop((1, 0, 1, 0, 0)) == 24
     assert set(exact.values()) == {0.0}
@@ -77,12 +79,12 @@ def test_the_speelpenning_product_at_zeros():
 
 
 def test_operations_of_both_routes_are_in_the_result():
-    found = sa.mixed_partials(f, POINT, 4)
+    found = sa.partials(f, 4, mode="interpolation")(POINT)
     assert 0 < found.operations["tensor"] < found.operations["interpolation"]
     assert "condition number" in repr(found)
-    assert repr(sa.mixed_partials(np.prod, np.ones(1), 3)).startswith("<MixedPartials: 1 of order 3")
+    assert repr(sa.partials(np.prod, 3, mode="interpolation")(np.ones(1))).startswith("<MixedPartials: 1 of order 3")
 
 
 def test_a_system_that_is_too_large_is_refused():
-    with pytest.raises(LimitError, match="derivative_tensor"):
-        sa.mixed_partials(np.prod, np.ones(30), 4)
+    with pytest.raises(LimitError, match="use another mode"):
+        sa.partials(np.prod, 4, mode="interpolation")(np.ones(30))

@@ -36,7 +36,7 @@ def test_a_jump_that_moves_is_refused(name, way):
         lambda r: quad(lambda t: integrand(t, r / 2 + 0.185), 0, 1)[0],
     ):
         with pytest.raises(
-            sa.TraceError, match="changes its formula at a place that depends on what is differentiated"
+            sa.errors.TraceError, match="changes its formula at a place that depends on what is differentiated"
         ):
             WAYS[way](f)
 

@@ -96,9 +96,9 @@ def test_an_empty_pattern_is_refuted_everywhere():
 
 
 def test_a_pattern_of_another_shape_is_refused():
-    with pytest.raises(sa.ArgumentError, match=r"pattern of shape \(2, 2\).*shape \(2, 4\)"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"pattern of shape \(2, 2\).*shape \(2, 4\)"):
         sa.verify_sparsity(band, pattern_of(shape=(2, 2)), np.ones(4))
-    with pytest.raises(sa.ArgumentError, match="order=3"):
+    with pytest.raises(sa.errors.ArgumentError, match="order=3"):
         sa.sparsity(band, np.ones(4), order=3)
 
 
@@ -158,7 +158,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_other_files_are_refused(text, tmp_path):
     path = tmp_path / "pattern.mtx"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(sa.ArgumentError, match=r"pattern\.mtx is no file of a sparsity pattern"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"pattern\.mtx is no file of a sparsity pattern"):
         sa.SparsityPattern.load(path)
 
 

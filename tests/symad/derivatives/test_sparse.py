@@ -128,24 +128,24 @@ def read_only(matrix):
 )  # fmt: skip
 def test_wrong_matrices_are_refused(spoil, message):
     kernel = sa.compile(sa.hessian(rosenbrock, sparse="full", format="csc"), X)
-    with pytest.raises(sa.ArgumentError, match=re.escape(message)):
+    with pytest.raises(sa.errors.ArgumentError, match=re.escape(message)):
         kernel(X, out=spoil(kernel.scipy(X)))
 
 
 def test_a_sparse_matrix_is_no_place_for_a_dense_result():
     kernel = sa.compile(sa.hessian(rosenbrock), X)
-    with pytest.raises(sa.ArgumentError, match="out: csr_array: results are written into NumPy arrays"):
+    with pytest.raises(sa.errors.ArgumentError, match="out: csr_array: results are written into NumPy arrays"):
         kernel(X, out=sparse.csr_array(np.ones((4, 4))))
 
 
 @pytest.mark.parametrize("format", ["csr", "csc"])
 def test_a_format_belongs_to_a_sparse_matrix(format):
     for transform in (sa.hessian, sa.jacobian, sa.value_gradient_hessian):
-        with pytest.raises(sa.ArgumentError, match=f"format='{format}' of a dense matrix; ask for a sparse one"):
+        with pytest.raises(sa.errors.ArgumentError, match=f"format='{format}' of a dense matrix; ask for a sparse one"):
             transform(rosenbrock, sparse=False, format=format)
-        with pytest.raises(sa.ArgumentError, match="format='dia'; use one of 'coo', 'csr', 'csc'"):
+        with pytest.raises(sa.errors.ArgumentError, match="format='dia'; use one of 'coo', 'csr', 'csc'"):
             transform(rosenbrock, sparse=True, format="dia")
-        with pytest.raises(sa.ArgumentError, match=f"sparse='{format}'; use one of False, True"):
+        with pytest.raises(sa.errors.ArgumentError, match=f"sparse='{format}'; use one of False, True"):
             transform(rosenbrock, sparse=format)
 
 
@@ -174,7 +174,9 @@ def test_several_results_have_a_pattern_each():
     second.data[:] = 0
     assert kernel.into(out, X) is out
     assert (float(out[0]), out[1].data.tolist(), out[2].tolist()) == (value, packed.tolist(), first.tolist())
-    with pytest.raises(sa.ArgumentError, match=re.escape("out[1]: a 2x4 matrix in coo: the values are those of a 4x4")):
+    with pytest.raises(
+        sa.errors.ArgumentError, match=re.escape("out[1]: a 2x4 matrix in coo: the values are those of a 4x4")
+    ):
         kernel.into((np.zeros(()), matrix, np.zeros(slopes.nnz)), X)
 
 
@@ -197,14 +199,14 @@ def test_a_sparse_matrix_as_argument():
     slope = sa.grad(lambda matrix: (matrix.data**3).sum())(matrix)
     assert slope.pattern is matrix.pattern
     assert slope.data == pytest.approx(3 * matrix.data**2)
-    with pytest.raises(sa.ArgumentError, match=r"csr.*the kernel takes .*csc"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"csr.*the kernel takes .*csc"):
         kernel(sa.hessian(rosenbrock, sparse=True, format="csr")(X), X)
 
 
 def test_a_jitted_function_returns_what_the_function_returns():
     found, right = sa.jit(in_containers)(X), in_containers(X)
     for one, other in ((found["second"], right["second"]), (found["first"][0], right["first"][0])):
-        assert type(one) is sa.SparseMatrix
+        assert type(one) is sa.results.SparseMatrix
         assert one.pattern == other.pattern
         assert one.data == pytest.approx(other.data, rel=1e-13)
     assert sa.jit(sa.hessian(rosenbrock, sparse=True))(X).toarray() == pytest.approx(
@@ -235,7 +237,7 @@ def test_matrices_of_float32(format):
     assert matrix.toarray() == pytest.approx(sa.hessian(rosenbrock)(X), rel=1e-6)
     assert kernel.into(matrix, np.float32(2) * X.astype(np.float32)) is matrix
     assert matrix.toarray() == pytest.approx(sa.hessian(rosenbrock)(2 * X), rel=1e-5)
-    with pytest.raises(sa.ArgumentError, match="out: dtype float64: the kernel writes float32"):
+    with pytest.raises(sa.errors.ArgumentError, match="out: dtype float64: the kernel writes float32"):
         kernel.into(matrix.astype(float), X)
 
 
@@ -271,7 +273,7 @@ def test_sparse_matrices_inside_of_derivatives(format):
     assert data == pytest.approx(right[tuple(pattern)], rel=1e-13)
     kernel = sa.compile(sa.jacobian(lambda x: inner(x).data, sparse=True, format=format), X)
     assert kernel.scipy(X).toarray() == pytest.approx(data, rel=1e-13)
-    with pytest.raises(sa.ArgumentError, match=r"to_scipy\(\) of traced or symbolic values"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"to_scipy\(\) of traced or symbolic values"):
         sa.grad(lambda x: inner(x).to_scipy().sum())(X)
 
 
@@ -282,7 +284,7 @@ def test_sympy_in_sympy_out(format):
     found = sa.hessian(lambda x: x[0] ** 2 * x[1] + np.sin(x[2]), sparse="full", format=format)(np.array(symbols))
     assert sp.Matrix(found.toarray()) == sp.hessian(formula, symbols)
     assert found.nnz == 4
-    with pytest.raises(sa.ArgumentError, match="SciPy holds numbers"):
+    with pytest.raises(sa.errors.ArgumentError, match="SciPy holds numbers"):
         found.to_scipy()
 
 
@@ -294,9 +296,9 @@ def test_without_scipy_there_are_values_and_patterns(monkeypatch):
     dense = np.zeros((4, 4))
     dense[rows, columns] = kernel(X)
     assert dense == pytest.approx(sa.hessian(rosenbrock)(X), rel=1e-13)
-    with pytest.raises(sa.ArgumentError, match=r"pip install 'symad\[special\]'"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"pip install 'symad\[special\]'"):
         kernel.scipy(X)
-    with pytest.raises(sa.ArgumentError, match=r"pip install 'symad\[special\]'"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"pip install 'symad\[special\]'"):
         sa.hessian(rosenbrock, sparse=True)(X).to_scipy()
 
 

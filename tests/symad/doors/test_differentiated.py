@@ -114,13 +114,13 @@ def test_a_kink_is_refused_by_name():
     slope = sa.jacobian(lambda a: problem.solution(np.ones(1), a, solver="slsqp"))
     assert slope(np.array([0.5])) == pytest.approx(1.0)
     assert slope(np.array([-0.5])) == 0.0
-    with pytest.raises(sa.ConvergenceError, match=r"x, number 0, is at its bound, and nothing pushes it there"):
+    with pytest.raises(sa.errors.ConvergenceError, match=r"x, number 0, is at its bound, and nothing pushes it there"):
         slope(np.array([0.0]))
 
 
 def test_what_has_no_solution_and_what_has_no_numbers_is_refused():
     nowhere = sa.Problem(lambda x, a: np.sum(x**2), lambda x, a: np.stack([x[0] - a[0], x[0] - a[0] - 1.0]))
-    with pytest.raises(sa.ConvergenceError, match="slsqp found no solution"):
+    with pytest.raises(sa.errors.ConvergenceError, match="slsqp found no solution"):
         sa.jacobian(lambda a: nowhere.solution(np.zeros(1), a, solver="slsqp"))(np.zeros(1))
     with pytest.raises(TraceError, match="a solver needs numbers"):
         sa.compile(lambda a: HS71.solution(START, a, solver="slsqp"), VALUES)

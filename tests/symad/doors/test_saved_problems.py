@@ -198,7 +198,7 @@ def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"cannot write a problem into '.*file'"):
         sa.Problem(lambda x: np.sum(x**2)).save(tmp_path / "file", np.zeros(2))
     sa.Problem(lambda x: np.sum(x**2)).save(tmp_path, np.zeros(2))
-    with pytest.raises(sa.LimitError):
+    with pytest.raises(sa.errors.LimitError):
         sa.load(tmp_path, max_ops=1)
 
 

@@ -85,7 +85,7 @@ def test_a_time_limit_that_strikes_among_elements_of_arrays_says_so():
     graph = Graph()
     graph.elements(5000)
     graph.node(sp.sin, graph.leaf(X))
-    with limits(max_seconds=1e-9), pytest.raises(sa.LimitError, match=r"since the start.*so far: 1 sin"):
+    with limits(max_seconds=1e-9), pytest.raises(sa.errors.LimitError, match=r"since the start.*so far: 1 sin"):
         graph.elements(1)
 
 

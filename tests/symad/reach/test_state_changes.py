@@ -217,7 +217,7 @@ def test_jit_warns_once_with_the_line_and_the_way_out() -> None:
         assert kernel(1.0) == math.pi
         kernel(np.ones(2))
     (warning,) = told
-    assert warning.category is sa.UnknownStateWarning
+    assert warning.category is sa.errors.UnknownStateWarning
     assert "f reads what jit cannot compare: the builtin globals" in str(warning.message)
     assert (warning.filename, warning.lineno) == (__file__, f.__code__.co_firstlineno + 1)
     assert "freeze=True, or use symad.compile" in str(warning.message)

@@ -64,7 +64,7 @@ def test_derivatives_of_a_kernel():
 
 
 def test_what_is_no_program_is_refused():
-    with pytest.raises(sa.ArgumentError, match="function as a program; give a kernel or its program"):
+    with pytest.raises(sa.errors.ArgumentError, match="function as a program; give a kernel or its program"):
         from_program(pairs)
 
 

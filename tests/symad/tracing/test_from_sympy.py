@@ -151,7 +151,7 @@ def test_arguments_of_a_formula_have_names():
     values = (2.0, 3.0, np.array([1.0, 5.0, 7.0]))
     assert sa.grad(formula, wrt="q_t")(*values) == 15.0
     np.testing.assert_array_equal(sa.grad(formula, wrt="a")(*values), [0.0, 6.0, 0.0])
-    with pytest.raises(sa.ArgumentError, match=r"near paths are .*Derivative_q_t_t"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"near paths are .*Derivative_q_t_t"):
         sa.grad(formula, wrt="Derivative")(*values)
 
 
@@ -202,14 +202,14 @@ EXPRESSIONS_REFUSED = [
 
 @pytest.mark.parametrize(("expression", "text"), EXPRESSIONS_REFUSED, ids=str)
 def test_refused_expressions(expression, text):
-    with pytest.raises((sa.TraceError, sa.ArgumentError), match=text) as caught:
+    with pytest.raises((sa.errors.TraceError, sa.errors.ArgumentError), match=text) as caught:
         sa.from_sympy([x, y], expression)
     assert str(caught.value).startswith(__file__)
 
 
 @pytest.mark.parametrize(("expression", "text"), EXPRESSIONS_REFUSED[:15], ids=str)
 def test_the_same_inside_a_function_names_the_line(expression, text):
-    with pytest.raises(sa.TraceError) as caught:
+    with pytest.raises(sa.errors.TraceError) as caught:
         sa.grad(lambda s: s + np.multiply(expression, s))(1.0)
     assert str(caught.value).startswith(__file__)
 
@@ -231,17 +231,17 @@ ARGUMENTS_REFUSED = [
 
 @pytest.mark.parametrize("args", ARGUMENTS_REFUSED, ids=str)
 def test_refused_arguments(args):
-    with pytest.raises(sa.ArgumentError, match="distinct SymPy symbols"):
+    with pytest.raises(sa.errors.ArgumentError, match="distinct SymPy symbols"):
         sa.from_sympy(args, x)
 
 
 def test_a_formula_checks_what_it_gets():
     formula = sa.from_sympy([sp.Array([x, y]), n], x * n)
-    with pytest.raises(sa.ArgumentError, match=r"argument_0 of shape \(3,\)"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"argument_0 of shape \(3,\)"):
         formula(np.ones(3), 1.0)
-    with pytest.raises(sa.ArgumentError, match="structure"):
+    with pytest.raises(sa.errors.ArgumentError, match="structure"):
         formula(np.ones(2))
-    with pytest.raises(sa.ArgumentError, match="structure"):
+    with pytest.raises(sa.errors.ArgumentError, match="structure"):
         formula(np.ones(2), 1.0, 2.0)
 
 
@@ -277,7 +277,7 @@ def test_a_symbol_given_as_argument_keeps_its_name():
     traced = sa.trace(lambda a: a[0] * a[1], np.array([x, y], dtype=object))
     assert traced.expr() == x * y
     assert [str(traced.graph.atoms[node]) for node in traced.inputs.flat] == ["x", "y"]
-    with pytest.raises(sa.ArgumentError, match="the symbol y in the traced function"):
+    with pytest.raises(sa.errors.ArgumentError, match="the symbol y in the traced function"):
         sa.trace(lambda a: a * y, y)
 
 
@@ -294,7 +294,7 @@ def test_a_lambdified_function_is_differentiated():
             [4 * np.cos(0.5), 2 * np.sin(0.5)]
         )
     with pytest.raises(
-        sa.ArgumentError, match=r"expression x\*\*2 .*; make a function of it: sa.from_sympy\(\[x\], expression"
+        sa.errors.ArgumentError, match=r"expression x\*\*2 .*; make a function of it: sa.from_sympy\(\[x\], expression"
     ):
         sa.grad(x**2)
 

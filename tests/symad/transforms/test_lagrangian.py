@@ -286,7 +286,7 @@ def test_signatures():
     ],
 )  # fmt: skip
 def test_what_is_refused(call, message):
-    with pytest.raises(sa.ArgumentError, match=re.escape(message)):
+    with pytest.raises(sa.errors.ArgumentError, match=re.escape(message)):
         call(sa.value_gradient_hessian, hs71, hs71_constraints, np.ones(4))
 
 

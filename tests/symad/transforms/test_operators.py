@@ -42,18 +42,15 @@ def test_a_pullback_of_ones_is_the_gradient_of_the_sum():
     summed = pullback(np.ones(3))[0]
     assert summed == pytest.approx(JACOBIAN.sum(axis=0), rel=1e-15)
     assert summed == pytest.approx(sa.grad(lambda x: three(x).sum())(POINT), rel=1e-15)
-    assert summed == pytest.approx(sa.sum_gradient(three)(POINT), rel=1e-15)
-    assert sa.compile(sa.sum_gradient(three), POINT)(POINT) == pytest.approx(summed, rel=1e-15)
-    of_part = sa.sum_gradient(lambda p, scale: scale * p["a"] * p["b"], wrt='p["a"]')
-    assert np.array_equal(of_part({"a": np.ones(2), "b": np.arange(2.0)}, 3.0), [0.0, 3.0])
-    with pytest.raises(sa.ArgumentError, match=r"returned \(3,\) instead of one scalar.*jacobian.*vjp"):
+    assert sa.compile(sa.grad(lambda x: three(x).sum()), POINT)(POINT) == pytest.approx(summed, rel=1e-15)
+    with pytest.raises(sa.errors.ArgumentError, match=r"returned \(3,\) instead of one scalar.*jacobian.*vjp"):
         sa.grad(three)(POINT)
 
 
 def test_a_gradient_of_a_gradient_is_a_jacobian():
     """Seed 004: the gradient has two results, so it has a Jacobian, which is the Hessian; it has no gradient."""
     f = lambda x: np.sin(x[0]) * x[1] ** 2  # noqa: E731
-    with pytest.raises(sa.ArgumentError, match="instead of one scalar"):
+    with pytest.raises(sa.errors.ArgumentError, match="instead of one scalar"):
         sa.grad(sa.grad(f))(POINT)
     for outer in (sa.jacfwd, sa.jacrev):
         for inner in (sa.grad, sa.jacfwd):

@@ -54,8 +54,8 @@ PICKLED: dict[str, Callable[..., Any]] = {
     "second derivative": sa.derivative(sa.derivative(np.sin)),
     "vmap": sa.vmap(sa.grad(np.sin)),
     "Laplacian": sa.laplacian(energy),
-    "third derivatives": sa.derivative_tensor(energy, 3),
-    "sum of gradients": sa.sum_gradient(np.sin),
+    "third derivatives": sa.partials(energy, 3),
+    "derivatives along": sa.partials(energy, 2, along=np.ones(3)),
     "value and all derivatives": sa.value_gradient_hessian(energy),
 }
 

@@ -52,15 +52,15 @@ def test_what_cannot_be_read_is_refused() -> None:
     assert rolled.stats.strategy == "rolled"
     for read in (read_llvm, read_assembly):
         for kernel in (swept, rolled):
-            with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):
+            with pytest.raises(sa.errors.ArgumentError, match="a kernel in several parts"):
                 read(kernel)
-    with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):
+    with pytest.raises(sa.errors.ArgumentError, match="a kernel in several parts"):
         read_llvm(sa.compile(sa.hessian(lambda x: np.sum(np.tanh(matrix @ x))), np.ones(8), strategy="sweep"))
     long = sa.compile(lambda x: x * x - 1, np.ones(2000), roll="never")
     assert long.stats.strategy == "straight"
-    with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):  # whose IR is several functions
+    with pytest.raises(sa.errors.ArgumentError, match="a kernel in several parts"):  # whose IR is several functions
         read_llvm(long)
-    with pytest.raises(sa.LimitError, match="lines of code: more than 400 are not read"):
+    with pytest.raises(sa.errors.LimitError, match="lines of code: more than 400 are not read"):
         read_llvm(sa.compile(lambda x: np.sum(np.sin(x)), np.ones(300), roll="never"))
 
 

@@ -77,9 +77,9 @@ def test_v_curve_has_its_bottom_near_the_step_of_the_rule():
 def test_v_curve_of_a_hessian_and_without_a_complex_step():
     assert sorted(step_errors(f, POINT, 2).errors) == ["central", "forward"]
     assert sorted(step_errors(lambda x: abs(x), 1.0).errors) == ["central", "forward"]
-    with pytest.raises(sa.ArgumentError, match="kink"):
+    with pytest.raises(sa.errors.ArgumentError, match="kink"):
         step_errors(lambda x: abs(x), 0.0)
-    with pytest.raises(sa.ArgumentError, match="all derivatives of this order are 0"):
+    with pytest.raises(sa.errors.ArgumentError, match="all derivatives of this order are 0"):
         step_errors(lambda x: x, 1.0, 2)
 
 

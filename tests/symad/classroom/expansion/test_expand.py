@@ -219,7 +219,7 @@ MIXES = {
     "reverse, reverse": lambda h: lambda p: D1 @ sa.hessian(h, mode="rev-rev")(p) @ D2,
     "edge pushing": lambda h: lambda p: D1 @ sa.hessian(h, mode="edge")(p) @ D2,
     "mixed derivatives": lambda h: (
-        lambda p: sum(D1[i] * D2[j] * sa.mixed_derivative(h, (i, j))(p) for i in range(3) for j in range(3))
+        lambda p: sum(D1[i] * D2[j] * sa.partials(h, (i, j))(p) for i in range(3) for j in range(3))
     ),
 }
 D1, D2 = np.array([1.0, -2.0, 0.5]), np.array([0.25, 1.0, -1.0])

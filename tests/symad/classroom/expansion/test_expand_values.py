@@ -197,5 +197,5 @@ def test_what_is_linear_in_a_name_is_not_handed_to_sympys_factorization(monkeypa
 
 
 def test_an_expansion_without_a_direction_is_refused_by_name():
-    with pytest.raises(sa.ArgumentError, match="without a direction"):
+    with pytest.raises(sa.errors.ArgumentError, match="without a direction"):
         sa.expand("x^3", "x")

@@ -67,10 +67,3 @@ def test_limits_and_refusals():
         enclose(sa.compile(lambda x: x, 1.0, dtype="float32"), box=(0, 1))
     with pytest.raises(ArgumentError, match="a box of a trace, or with a point"):
         enclose(kernel, np.ones(3), box=(0, 1))
-
-
-def test_the_old_name_warns():
-    kernel = sa.compile(lambda x: x * x, 1.0)
-    with pytest.warns(DeprecationWarning, match="enclose_range is deprecated since 0.1"):
-        (found,) = sa.enclose_range(kernel, (0, 2))
-    assert found.contains(4)

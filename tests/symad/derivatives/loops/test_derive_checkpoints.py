@@ -77,5 +77,5 @@ def test_memory() -> None:
 
 
 def test_a_policy_that_there_is_not() -> None:
-    with pytest.raises(sa.ArgumentError, match="checkpoints='some'"):
+    with pytest.raises(sa.errors.ArgumentError, match="checkpoints='some'"):
         gradient(momentum(3), [0], checkpoints="some")  # type: ignore[arg-type]

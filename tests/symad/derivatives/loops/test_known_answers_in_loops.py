@@ -185,5 +185,5 @@ def test_known_hessians(name):
 
 
 def test_the_order_of_a_bessel_function_has_no_derivative():
-    with pytest.raises(sa.RuleError, match="besselj has no derivative in its operand 0"):
+    with pytest.raises(sa.errors.RuleError, match="besselj has no derivative in its operand 0"):
         sa.compile(sa.grad(FORMS["sum"](lambda nu: sps.jv(nu, 1.0))), 0.5)

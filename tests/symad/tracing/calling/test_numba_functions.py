@@ -171,12 +171,12 @@ def test_one_that_the_function_makes_is_traced() -> None:
 def test_what_no_call_leads_to_is_refused_with_a_way_out(transform: Callable[..., Any]) -> None:
     names = {"functions": [half_wave]}
     exec("def f(x):\n    return functions[0](x)", names)
-    with pytest.raises(sa.TraceError, match=r"<string>:\d+: this asks for a float of a traced value"):
+    with pytest.raises(sa.errors.TraceError, match=r"<string>:\d+: this asks for a float of a traced value"):
         transform(names["f"])(1.0)
 
 
 def test_a_function_that_writes_into_its_arguments_is_refused_by_name() -> None:
-    with pytest.raises(sa.TraceError, match=r"the ufunc summed was called with a traced value"):
+    with pytest.raises(sa.errors.TraceError, match=r"the ufunc summed was called with a traced value"):
         sa.grad(lambda x: summed(x))(X)
 
 

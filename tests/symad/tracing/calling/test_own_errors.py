@@ -228,16 +228,16 @@ def test_the_line_that_is_left_says_how_to_see_the_others(monkeypatch: pytest.Mo
 
 
 def test_refusals_have_one_line_of_ours_too() -> None:
-    with pytest.raises(sa.TraceError) as caught:
+    with pytest.raises(sa.errors.TraceError) as caught:
         sa.grad(lambda x: x + "a")(3.0)
     assert sum(map(is_ours, traceback.extract_tb(caught.value.__traceback__))) == 2  # where it is called, and refused
 
 
 def test_a_defect_keeps_all_lines() -> None:
     def defect() -> None:
-        raise sa.InvariantError("a defect")
+        raise sa.errors.InvariantError("a defect")
 
-    with pytest.raises(sa.InvariantError) as caught:
+    with pytest.raises(sa.errors.InvariantError) as caught:
         defect()
     before = caught.value.__traceback__
     leave_out_ours(caught.value)
@@ -273,7 +273,7 @@ def packs(x):
 )
 def test_what_only_traced_values_raise_is_no_error_of_the_users(function: Any, line: int, text: str) -> None:
     for make in (WAYS["grad"], WAYS["compile"]):
-        with pytest.raises(sa.TraceError) as caught:
+        with pytest.raises(sa.errors.TraceError) as caught:
             make(function)
         assert str(caught.value).startswith(f"{__file__}:{function.__code__.co_firstlineno + line}: {text}")
 

@@ -132,7 +132,7 @@ for _ in range(int(sys.argv[2])):
     for way in (lambda x: sa.grad(f)(x), lambda x: sa.compile(f, x)):
         try:
             way(np.array([1.5, 2.5]))
-        except sa.TraceError as error:
+        except sa.errors.TraceError as error:
             said = str(error)
 gc.collect()
 print(said)

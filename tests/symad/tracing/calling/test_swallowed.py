@@ -303,7 +303,7 @@ def test_errors_that_numbers_meet_too_are_the_functions_own():
     def without_a_root(x):
         try:
             return sa.root(lambda y: y * y + 1 + x * 0, 1.0)
-        except sa.ConvergenceError:
+        except sa.errors.ConvergenceError:
             return x**3
 
     def of_a_wrong_shape(x):

@@ -151,5 +151,5 @@ def test_a_handler_catches_no_end_of_a_path():
 
 
 def test_a_loop_over_a_sequence_has_no_bound():
-    with pytest.raises(sa.LimitError, match="more than 64 paths"):
+    with pytest.raises(sa.errors.LimitError, match="more than 64 paths"):
         sa.compile(lambda x: sum([value for value in x if value > 0]), np.zeros(80))

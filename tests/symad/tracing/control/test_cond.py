@@ -105,7 +105,7 @@ def test_conditions_in_a_row_do_not_multiply():
     kernel = sa.compile(f, 1.0, roll="never")  # else it is traced to look for loops, too
     assert len(calls) == 60
     assert kernel(0.3) == f(0.3)
-    with pytest.raises(sa.LimitError):
+    with pytest.raises(sa.errors.LimitError):
         sa.compile(lambda x: [x := (0.5 if x > k else 2.0) * x for k in range(30)][-1], 1.0)
 
 
@@ -119,15 +119,15 @@ def test_results_of_different_form_are_refused_with_both_named():
     def pair(x):
         return x, x
 
-    with pytest.raises(sa.ArgumentError, match=r"\(\*, \*\).*\[\(\), \(\)\] and.*\*.*pair and negative"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"\(\*, \*\).*\[\(\), \(\)\] and.*\*.*pair and negative"):
         sa.compile(lambda x: cond(x > 0, pair, np.negative, x), 1.0)
-    with pytest.raises(sa.ArgumentError, match=r"\[\(2,\)\] and .*\[\(3,\)\]"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"\[\(2,\)\] and .*\[\(3,\)\]"):
         sa.compile(lambda x: cond(x > 0, lambda u: u * np.ones(2), lambda u: u * np.ones(3), x), 1.0)
-    with pytest.raises(sa.ArgumentError, match=r"returned None"):
+    with pytest.raises(sa.errors.ArgumentError, match=r"returned None"):
         sa.compile(lambda x: cond(x > 0, lambda u: None, np.negative, x), 1.0)
 
 
 def test_a_predicate_that_is_an_array_is_refused():
     for f in (lambda x: cond(x > 0, np.sin, np.cos, x), lambda x: cond(np.array([True]), np.sin, np.cos, x)):
-        with pytest.raises(sa.ArgumentError, match=r"predicate of shape.*np\.where"):
+        with pytest.raises(sa.errors.ArgumentError, match=r"predicate of shape.*np\.where"):
             sa.grad(lambda x, f=f: f(x).sum())(np.ones(2))

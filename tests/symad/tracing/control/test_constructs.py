@@ -357,7 +357,7 @@ def test_a_cache_that_would_lose_results():
         known(1)
         return sum_over(lambda a: calls.append(a) or a * known(2) * len(calls), x)
 
-    with pytest.raises(sa.TraceError) as refused:
+    with pytest.raises(sa.errors.TraceError) as refused:
         sa.compile(f, np.ones(3))
     assert re.search(
         r"test_constructs\.py:\d+: the body of a loop calls known, which keeps its results, and changes something: "
@@ -386,7 +386,7 @@ def test_a_condition_with_side_effects(limit):
         return while_loop(below, lambda c: 2 * c, x, max_steps=limit)
 
     if limit is None:
-        with pytest.raises(sa.TraceError, match="max_steps"):
+        with pytest.raises(sa.errors.TraceError, match="max_steps"):
             sa.compile(f, 1.0)
     else:
         assert sa.compile(f, 1.0, roll="never")(1.0) == sa.compile(f, 1.0)(1.0) == f(1.0) == 128.0
@@ -395,5 +395,5 @@ def test_a_condition_with_side_effects(limit):
 def test_a_value_kept_from_a_closed_level_is_refused():
     kept = []
     sa.grad(lambda x: sum_over(lambda a: kept.append(a * x) or a * x, STEPS))(1.0)
-    with pytest.raises(sa.EscapedValueError, match=r"test_constructs\.py:\d+"):
+    with pytest.raises(sa.errors.EscapedValueError, match=r"test_constructs\.py:\d+"):
         kept[0] * 2

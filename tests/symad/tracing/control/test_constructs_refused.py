@@ -86,7 +86,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_loops_that_cannot_be(name):
     run, words = REFUSED[name]
-    with pytest.raises(sa.ArgumentError, match=words):
+    with pytest.raises(sa.errors.ArgumentError, match=words):
         run()
 
 
@@ -105,7 +105,7 @@ TRACED = {
 @pytest.mark.parametrize("name", TRACED)
 def test_traced_loops_that_cannot_be(name, how):
     f, words = TRACED[name]
-    with pytest.raises(sa.ArgumentError, match=r"test_constructs_refused\.py:\d+.*" + words):
+    with pytest.raises(sa.errors.ArgumentError, match=r"test_constructs_refused\.py:\d+.*" + words):
         how(f, 1.0) if how is sa.compile else how(f)(1.0)
 
 
@@ -141,5 +141,5 @@ def test_a_body_that_changes_a_module(tmp_path, monkeypatch):
 
         return sum_over(body, x)
 
-    with pytest.raises(sa.TraceError, match=r"refused\.py:\d+.*changes steps_taken\.total: .*traced once"):
+    with pytest.raises(sa.errors.TraceError, match=r"refused\.py:\d+.*changes steps_taken\.total: .*traced once"):
         sa.compile(f, X)

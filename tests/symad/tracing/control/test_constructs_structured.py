@@ -216,7 +216,9 @@ SEEN = []
 def test_a_body_that_changes_what_is_global_is_refused():
     f = lambda x: sum_over(lambda b: max(SEEN.append(u) or u for u in (b * x,)), B)  # noqa: E731
     try:
-        with pytest.raises(sa.TraceError, match=r"test_constructs_structured\.py:\d+: the body of a loop changes SEEN"):
+        with pytest.raises(
+            sa.errors.TraceError, match=r"test_constructs_structured\.py:\d+: the body of a loop changes SEEN"
+        ):
             trace_structured(f, 0.3)
         assert len(SEEN) == 1
         assert sa.compile(f, 0.3, roll="never")(0.5) == 0.5 * B.sum()
@@ -242,6 +244,6 @@ def test_names_of_many_inputs():
     assert str(traced.expr()) == "p_a_0 + p_a_0_ + p_b_1500 + p_b_999"
     copy = pickle.loads(pickle.dumps(traced.graph))
     assert (len(copy.atoms), copy.atoms[traced.inputs.arrays[2][7]].name) == (len(traced.graph.atoms), "p_b_7")
-    with pytest.raises(sa.ArgumentError, match="the symbol x_1500 in the traced function"):
+    with pytest.raises(sa.errors.ArgumentError, match="the symbol x_1500 in the traced function"):
         sa.trace(lambda x: x[0] * sp.Symbol("x_1500", real=True), np.ones(2000))
     assert sa.trace(lambda x: x[0] * sp.Symbol("x_2000", real=True), np.ones(2000)).count_ops() == 1

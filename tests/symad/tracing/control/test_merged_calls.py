@@ -198,8 +198,8 @@ def test_derivatives_of_order_three_of_many_conditions():
             total = total + min(a, b * k, key=abs) * b
         return total * 2 if np.all(x > edges) else total + np.sum(x) ** 2
 
-    tensor = sa.compile(sa.derivative_tensor(f, 3), POINTS[0], max_seconds=30)
+    tensor = sa.compile(sa.partials(f, 3), POINTS[0], max_seconds=30)
     hessian = sa.compile(sa.hessian(f, mode="fwd-rev"), POINTS[0], max_seconds=30)
     for x in POINTS[:3]:
-        np.testing.assert_allclose(tensor(x), sa.derivative_tensor(f, 3)(x), rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(tensor(x), sa.partials(f, 3)(x), rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(hessian(x), sa.hessian(f)(x), rtol=1e-11, atol=1e-11)

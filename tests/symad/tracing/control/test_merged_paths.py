@@ -108,7 +108,7 @@ TRANSFORMS = {
     "gradient": sa.grad,
     "value and gradient": lambda f: sa.jacobian(sa.grad(f)),
     "in part": lambda f: sa.grad(f, wrt="x"),
-    "third tensor": lambda f: sa.derivative_tensor(f, 3),
+    "third tensor": lambda f: sa.partials(f, 3),
     "Laplacian": sa.laplacian,
     **{f"Hessian {mode}": partial(sa.hessian, mode=mode) for mode in mixes.HESSIAN_MODES},
 }
@@ -147,7 +147,7 @@ def test_what_paths_have_in_common_is_computed_and_differentiated_once():
     assert len(set(np.diff(counts))) == 1
     gradients = [operations(sa.grad(independent), np.zeros(size)) for size in (3, 4, 5, 6)]
     assert max(np.diff(gradients)) <= 2 * np.diff(counts)[0] + 4
-    tensor = [operations(sa.derivative_tensor(independent, 3), np.zeros(size)) for size in (4, 6)]
+    tensor = [operations(sa.partials(independent, 3), np.zeros(size)) for size in (4, 6)]
     assert tensor[1] < 2 * tensor[0]
 
 
@@ -245,7 +245,7 @@ def test_where_only_nan_leads_there_is_no_value():
         elif x > 1:
             return x**2
 
-    for transform in (sa.grad, sa.derivative, sa.hessian, lambda f: sa.derivative_tensor(f, 2)):
+    for transform in (sa.grad, sa.derivative, sa.hessian, lambda f: sa.partials(f, 2)):
         assert math.isnan(sa.compile(transform(f), 1.0)(math.nan))
         assert sa.compile(transform(f), 1.0)(2.0) == transform(f)(2.0)
 
@@ -421,7 +421,7 @@ def test_a_rule_with_a_condition_on_a_captured_value():
     def f(x):
         return sa.derivative(lambda y: np.sin(odd_by_sides(x[0] * 1.0) * y) ** 2)(x[1] + x[0]) * x[1]
 
-    for transform in (sa.grad, sa.hessian, partial(sa.hessian, mode="rev-rev"), lambda f: sa.derivative_tensor(f, 3)):
+    for transform in (sa.grad, sa.hessian, partial(sa.hessian, mode="rev-rev"), lambda f: sa.partials(f, 3)):
         kernel = sa.compile(transform(f), np.ones(2))
         for point in np.array([[0.4, 0.6], [1.3, -0.2], [-0.7, 0.1]]):
             np.testing.assert_allclose(kernel(point), transform(f)(point), rtol=1e-12, atol=1e-13)
@@ -465,7 +465,7 @@ def test_functions_with_loops_and_several_paths(transform):
     assert kernel.stats.strategy == "rolled"
     for point in (x, -x, GENERATOR.normal(size=100)):
         expected = transform(f)(point)
-        if isinstance(expected, sa.SparseMatrix):
+        if isinstance(expected, sa.results.SparseMatrix):
             dense = np.zeros((100, 100))
             dense[tuple(kernel.sparsity)] = kernel(point)
             np.testing.assert_allclose(dense, np.tril(sa.hessian(f)(point)), rtol=1e-11, atol=1e-12)
@@ -492,7 +492,7 @@ def test_the_number_of_paths_is_limited_before_anything_is_differentiated():
         sa.choices() as made,
         pytest.raises(LimitError, match="f has more than 64 paths through its conditions"),
     ):
-        sa.compile(sa.derivative_tensor(f, 3), np.ones(7))
+        sa.compile(sa.partials(f, 3), np.ones(7))
     assert made == []
     kernel = sa.compile(sa.hessian(f, mode="fwd-rev"), np.ones(7), max_paths=128)
     point = GENERATOR.normal(size=7)

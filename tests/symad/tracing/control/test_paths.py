@@ -271,7 +271,9 @@ def test_derivatives_are_nan_where_the_function_raises(f, transform):
     size = 6 if f is raising_in_a_body else 200
     inside = np.linspace(0.5, 1.0, size)
     kernel = sa.compile(transform(f), inside)
-    whole = kernel(-inside).data if isinstance(kernel(-inside), sa.SparseMatrix) else np.asarray(kernel(-inside))
+    whole = (
+        kernel(-inside).data if isinstance(kernel(-inside), sa.results.SparseMatrix) else np.asarray(kernel(-inside))
+    )
     assert np.isnan(whole).any()  # a structural zero stays one
     if transform is sa.grad:
         np.testing.assert_allclose(kernel(inside), sa.grad(f)(inside), rtol=1e-12)
@@ -316,7 +318,9 @@ def test_loops_of_hessians_of_functions_that_look_at_their_arguments():
 
 
 def test_loops_that_were_asked_for_are_refused_with_the_reason():
-    with pytest.raises(sa.ArgumentError, match="it raises an error on one of its paths: its derivatives are NaN there"):
+    with pytest.raises(
+        sa.errors.ArgumentError, match="it raises an error on one of its paths: its derivatives are NaN there"
+    ):
         sa.compile(sa.grad(raising_in_a_body), np.ones(200), roll="always")
 
 
@@ -561,9 +565,9 @@ def test_a_recursion_that_ends_on_a_traced_value_is_refused() -> None:
         (even, "even has more than 16 paths"),
     ):
         assert sa.derivative(f)(1.7) == pytest.approx((f(1.7001) - f(1.6999)) / 2e-4, rel=1e-6)
-        with pytest.raises(sa.LimitError, match=refusal):
+        with pytest.raises(sa.errors.LimitError, match=refusal):
             sa.compile(f, 1.7, max_paths=16)
-    with pytest.raises(sa.LimitError, match="halved calls itself 32 times"):
+    with pytest.raises(sa.errors.LimitError, match="halved calls itself 32 times"):
         sa.compile(sa.grad(halved), 1.7, max_paths=16)
 
 

@@ -316,7 +316,7 @@ def nested_ends(x):
 
 
 def test_a_step_that_changes_a_length_has_too_many_paths_still() -> None:
-    with pytest.raises(sa.LimitError, match=r"test_stepped_loops.py:\d+: .* has more than \d+ (paths|steps)"):
+    with pytest.raises(sa.errors.LimitError, match=r"test_stepped_loops.py:\d+: .* has more than \d+ (paths|steps)"):
         sa.compile(appends, X, max_paths=16)
 
 
@@ -342,7 +342,7 @@ def test_a_while_inside_a_while_has_the_bound_of_both() -> None:
 def test_the_function_has_its_own_code_afterwards() -> None:
     codes = [function.__code__ for function in (two_in_a_row, square_root, appends)]
     sa.compile(two_in_a_row, X)
-    with pytest.raises(sa.LimitError):
+    with pytest.raises(sa.errors.LimitError):
         sa.compile(appends, X, max_paths=16)
     assert [function.__code__ for function in (two_in_a_row, square_root, appends)] == codes
 

@@ -155,6 +155,6 @@ def test_an_error_on_every_path_is_told():
         return (lambda a, b: a * b)(*[x[0]] * (3 + len(x[x > 0])))
 
     with pytest.raises(
-        sa.ArgumentError, match=r"value.py:\d+: f raises an error on every path: the first is TypeError: "
+        sa.errors.ArgumentError, match=r"value.py:\d+: f raises an error on every path: the first is TypeError: "
     ):
         sa.compile(f, POINTS[0])

@@ -414,7 +414,7 @@ def a_text(x):
 
 @pytest.mark.parametrize("function", [swapped_rows, a_stack, array_or_store, a_text], ids=lambda f: f.__name__)
 def test_what_cannot_be_merged_is_refused(function: Callable[[Any], Any]) -> None:
-    with pytest.raises(sa.LimitError, match=r"test_written_steps.py:\d+: .* has more than \d+ (paths|steps)"):
+    with pytest.raises(sa.errors.LimitError, match=r"test_written_steps.py:\d+: .* has more than \d+ (paths|steps)"):
         sa.compile(function, POINTS[0], max_paths=16)
 
 

@@ -69,5 +69,5 @@ def test_copies_and_views_are_numpys(f: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize("option", [{"dtype": float}, {"ndmin": 2}])
 def test_options_that_are_not_followed_are_refused(option: dict[str, Any]) -> None:
-    with pytest.raises(sa.TraceError, match=r"np\.array with other options than dtype=complex"):
+    with pytest.raises(sa.errors.TraceError, match=r"np\.array with other options than dtype=complex"):
         sa.grad(lambda x: np.sum(np.array(x * 1j, **option).real))(X)

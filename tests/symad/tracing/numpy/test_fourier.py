@@ -175,7 +175,7 @@ def test_complex_elements_are_moved_as_numpy_does(name):
     ],
 )
 def test_refusals(f, why):
-    with pytest.raises(sa.TraceError, match=why):
+    with pytest.raises(sa.errors.TraceError, match=why):
         sa.jacobian(f)(RANDOM.normal(size=5))
 
 
@@ -190,14 +190,14 @@ def test_a_real_number_added_to_a_complex_one_clears_the_sign_of_zero():
 def test_complex_numbers_are_not_taken_from_loops_over_objects():
     """NumPy has no complex arrays of objects: `.imag` of one would be 0."""
     matrix = np.array([[1.0, 1j], [2.0, 1 + 1j]])
-    with pytest.raises(sa.TraceError, match=r"\.dot of a complex array|in an object array"):
+    with pytest.raises(sa.errors.TraceError, match=r"\.dot of a complex array|in an object array"):
         sa.compile(lambda x: matrix.dot(x).imag.sum(), np.ones(2))
 
 
 def test_a_complex_result_is_refused():
-    with pytest.raises((sa.ArgumentError, sa.TraceError)):
+    with pytest.raises((sa.errors.ArgumentError, sa.errors.TraceError)):
         sa.jacobian(np.fft.fft)(np.ones(5))
-    with pytest.raises((sa.ArgumentError, sa.TraceError)):
+    with pytest.raises((sa.errors.ArgumentError, sa.errors.TraceError)):
         sa.compile(np.fft.fft, np.ones(5))
     for n in (0, -1):
         with pytest.raises(ValueError, match="data points"):

@@ -212,7 +212,7 @@ def test_the_determinant_of_a_singular_matrix_has_its_cofactors_as_derivative(ma
 
 
 def test_a_large_singular_determinant_is_refused():
-    with pytest.raises(sa.TraceError, match=r"np.linalg.det of a singular 11 x 11 matrix"):
+    with pytest.raises(sa.errors.TraceError, match=r"np.linalg.det of a singular 11 x 11 matrix"):
         sa.grad(np.linalg.det)(np.zeros((11, 11)))
 
 
@@ -233,7 +233,9 @@ def test_a_matrix_without_rows_to_choose_from_is_singular_too():
 
 @pytest.mark.parametrize("function", [np.linalg.qr, np.linalg.pinv, lambda p: np.linalg.lstsq(p, p[:, 0])[0]])
 def test_least_squares_needs_full_rank(function):
-    with pytest.raises(sa.TraceError, match=r"np.linalg.\w+ of a matrix without full rank was called with a traced"):
+    with pytest.raises(
+        sa.errors.TraceError, match=r"np.linalg.\w+ of a matrix without full rank was called with a traced"
+    ):
         sa.jvp(function, (RANK_3,), (M,))
 
 
@@ -261,7 +263,9 @@ def test_the_signs_of_qr_are_lapacks(agrees_on_symbols, agrees_on_numbers):
 @pytest.mark.parametrize("name", ["det", "slogdet", "inv", "cholesky", "qr", "pinv"])
 def test_the_size_of_what_is_written_out_is_limited(name):
     large = np.eye(LARGEST + 1)
-    with pytest.raises(sa.LimitError, match=rf"np.linalg.{name} of a traced 101 x 101 matrix.*the limit is n = 100"):
+    with pytest.raises(
+        sa.errors.LimitError, match=rf"np.linalg.{name} of a traced 101 x 101 matrix.*the limit is n = 100"
+    ):
         sa.trace(getattr(np.linalg, name), large)
 
 

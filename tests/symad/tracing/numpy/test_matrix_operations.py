@@ -225,7 +225,9 @@ def test_a_kernel_is_checked_against_many_digits():
 def test_loops_of_a_large_matrix_are_refused(tmp_path):
     kernel = sa.compile(lambda x: np.linalg.solve(x[0] * np.eye(321) + 1, np.ones(321))[0], np.ones(2))
     assert kernel(np.ones(2)) == pytest.approx(1 / 322)
-    with pytest.raises(sa.LimitError, match=r"the solve of a matrix of 321 rows as loops.*exported code has loops"):
+    with pytest.raises(
+        sa.errors.LimitError, match=r"the solve of a matrix of 321 rows as loops.*exported code has loops"
+    ):
         kernel.export(tmp_path, "large")
     assert not list(tmp_path.iterdir())
 

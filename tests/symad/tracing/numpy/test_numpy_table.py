@@ -35,7 +35,7 @@ def test_kernels(row: Row) -> None:
 @expecting(ROWS, "inside")
 def test_what_has_a_length_that_depends_on_values(row: Row) -> None:
     """A kernel cannot return it; its sum is that of NumPy, with the derivative found on numbers."""
-    with pytest.raises(sa.ArgumentError, match="returns shape"):
+    with pytest.raises(sa.errors.ArgumentError, match="returns shape"):
         sa.compile(row.function, *row.values)
 
     def summed(*point: Any) -> Any:

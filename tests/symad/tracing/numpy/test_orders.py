@@ -196,7 +196,7 @@ def test_quantiles_without_nan():
     ):
         close(sa.compile(f, x)(x), f(x))
         close(sa.compile(sa.jacobian(f), x)(x), sa.jacobian(f)(x))
-    with pytest.raises(sa.TraceError, match=r"np.nanquantile with method='lower'"):
+    with pytest.raises(sa.errors.TraceError, match=r"np.nanquantile with method='lower'"):
         sa.compile(lambda x: np.nanquantile(x, 0.5, method="lower"), x)
 
 
@@ -213,13 +213,13 @@ def test_single_precision(n):
 
 def test_refusals():
     x = RANDOM.normal(size=100)
-    with pytest.raises(sa.TraceError, match=r"np.argsort was called .* brings 10000 pairs of elements together"):
+    with pytest.raises(sa.errors.TraceError, match=r"np.argsort was called .* brings 10000 pairs of elements together"):
         sa.compile(np.sort, x, roll="never")
-    with pytest.raises(sa.TraceError, match=r"np.take .*: its indices are not whole numbers"):
+    with pytest.raises(sa.errors.TraceError, match=r"np.take .*: its indices are not whole numbers"):
         sa.compile(lambda x: np.take(x, x), x)
-    with pytest.raises(sa.TraceError):
+    with pytest.raises(sa.errors.TraceError):
         sa.compile(lambda x: x[x], x)
-    with pytest.raises(sa.TraceError):
+    with pytest.raises(sa.errors.TraceError):
         sa.compile(lambda x: np.outer(x, x)[:, np.argsort(x), np.argsort(x)], x)
 
 

@@ -174,7 +174,7 @@ def test_exponentials():
     for run in (sa.grad, lambda f: sa.compile(sa.grad(f), np.zeros((2, 3, 3)))):
         np.testing.assert_allclose(run(lambda a: np.sum(scipy.linalg.expm(a)))(np.zeros((2, 3, 3))), 1.0, rtol=1e-15)
         assert np.isnan(run(lambda a: np.sum(scipy.linalg.expm(a)))(np.full((2, 3, 3), np.nan))).all()
-    with pytest.raises(sa.TraceError, match=r"scipy.linalg.expm was called with a traced value: only LAPACK"):
+    with pytest.raises(sa.errors.TraceError, match=r"scipy.linalg.expm was called with a traced value: only LAPACK"):
         sa.trace(lambda a: scipy.linalg.expm(a), np.eye(2))
     large = 1e9 * np.triu(np.ones((2, 2)), 1)
     for tangent in (large, 1e-9 * large):  # the length of a tangent is no matter
@@ -201,7 +201,7 @@ def test_equal_eigenvalues():
         assert sa.jvp(squares, (a,), (np.eye(3),))[1] == pytest.approx(2 * np.trace(a))
         for f in (weighed, lambda a: np.sum(sa.grad(squares)(a) ** 2)):
             with pytest.raises(
-                sa.RuleError, match="the derivative of the eigenvectors of a matrix: some of its eigenvalues"
+                sa.errors.RuleError, match="the derivative of the eigenvectors of a matrix: some of its eigenvalues"
             ):
                 sa.grad(f)(a)
             found = sa.compile(sa.grad(f), a)(a)
@@ -212,7 +212,7 @@ def test_eigenvalues_are_equal_beside_the_largest_one():
     """Two of them differ by less than the rounding errors of the largest, which is the first or the last one."""
     for largest in (-1e8, 1e8):
         a = np.diag(sorted([largest, 1.0, 1.0 + 4e-8]))
-        with pytest.raises(sa.RuleError, match="some of its eigenvalues are equal, to the last digits"):
+        with pytest.raises(sa.errors.RuleError, match="some of its eigenvalues are equal, to the last digits"):
             sa.jvp(lambda a: np.linalg.eigh(a)[1], (a,), (np.ones((3, 3)),))
         assert np.isnan(sa.compile(sa.grad(weighed), a)(a)[np.tri(3, dtype=bool)]).all()
 
@@ -223,7 +223,7 @@ def test_equal_singular_values():
 
     for a in (np.eye(3)[:, :2] * 1.0, np.outer(np.arange(1.0, 4), [1.0, 2.0])):
         with pytest.raises(
-            sa.RuleError, match=r"singular vectors of a matrix: some of its singular values are equal, or 0"
+            sa.errors.RuleError, match=r"singular vectors of a matrix: some of its singular values are equal, or 0"
         ):
             sa.grad(f)(a)
         assert np.isnan(sa.compile(sa.grad(f), a)(a)).all()
@@ -233,7 +233,7 @@ def test_columns_that_depend_on_each_other():
     a = RNG.normal(size=(30, 4))
     dependent = np.concatenate([a, a[:, :1] - 2 * a[:, 1:2]], axis=1)
     for f in (lambda a: np.sum(np.linalg.qr(a)[0] ** 3), lambda a: np.sum(np.linalg.pinv(a))):
-        with pytest.raises(sa.TraceError, match="of a matrix without full rank"):
+        with pytest.raises(sa.errors.TraceError, match="of a matrix without full rank"):
             sa.grad(f)(dependent)
         assert np.isnan(sa.compile(sa.grad(f), dependent)(dependent)).all()
     assert np.isnan(sa.compile(lambda a: np.linalg.lstsq(a, a[:, 0])[0], dependent)(dependent)).all()
@@ -304,7 +304,7 @@ def test_what_has_no_scalar_form_is_refused_where_that_is_asked_for(tmp_path):
         lambda: sa.hessian(squares, sparse=True)(np.eye(2)),
         lambda: sa.compile(squares, np.eye(2), roll="never"),
     ):
-        with pytest.raises(sa.TraceError, match=r"np.linalg.eigvalsh was called .*only LAPACK carries it out"):
+        with pytest.raises(sa.errors.TraceError, match=r"np.linalg.eigvalsh was called .*only LAPACK carries it out"):
             run()
     assert sa.compile(squares, np.eye(2), dtype="float32")(np.eye(2)) == 2.0
     kernel = sa.compile(squares, np.eye(2))

@@ -47,10 +47,10 @@ def test_points_of_a_disc():
 
 
 def test_an_inequality_that_just_holds_is_refused():
-    with pytest.raises(sa.TraceError, match="an inequality that just holds at its minimum"):
+    with pytest.raises(sa.errors.TraceError, match="an inequality that just holds at its minimum"):
         sa.grad(lambda p: nearest(p, [{"type": "ineq", "fun": lambda y: 1.37 - y[0] - y[1]}])[0])(0.37)
 
 
 def test_constraints_in_a_kernel_are_refused():
-    with pytest.raises(sa.TraceError, match="with constraints= in a kernel"):
+    with pytest.raises(sa.errors.TraceError, match="with constraints= in a kernel"):
         sa.compile(lambda p: nearest(p, LINE["an equality"]), 0.37)

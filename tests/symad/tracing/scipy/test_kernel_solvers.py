@@ -197,5 +197,5 @@ def test_an_integral_whose_derivative_is_infinite_at_its_ends_has_a_first_one_on
         return integrate.quad(lambda t: np.sqrt(r**2 - t**2), -r, r)[0]
 
     assert sa.grad(half)(0.8) == pytest.approx(0.8 * np.pi, rel=1e-9)
-    with pytest.raises(sa.ConvergenceError, match="the integral of a derivative"):
+    with pytest.raises(sa.errors.ConvergenceError, match="the integral of a derivative"):
         sa.derivative(half, order=2)(0.8)

@@ -76,5 +76,5 @@ def test_nothing_within_limits():
 )
 def test_refusals_name_what_was_called(f, why):
     """Also where another function stands in the same line."""
-    with pytest.raises(sa.TraceError, match=why):
+    with pytest.raises(sa.errors.TraceError, match=why):
         sa.jacobian(f)(np.array([0.5, 2.0, 1.0]))

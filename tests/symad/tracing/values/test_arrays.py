@@ -231,7 +231,7 @@ def test_flags_are_those_of_numpy(way):
     with pytest.raises(ValueError, match="read-only"):
         way(lambda x: x.setflags(write=False) or x.__setitem__(0, 1.0) or x.sum())(x)
     for key in ("O", "OWNDATA"):
-        with pytest.raises(sa.TraceError, match=r"flags\.owndata of a traced array"):
+        with pytest.raises(sa.errors.TraceError, match=r"flags\.owndata of a traced array"):
             way(lambda x, key=key: x.flags[key] * x.sum())(x)
 
 

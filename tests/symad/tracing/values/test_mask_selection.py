@@ -130,7 +130,7 @@ def test_lengths_that_do_not_fit_have_no_value():
 
 
 def test_a_result_of_no_known_size_is_refused():
-    with pytest.raises((TraceError, sa.ArgumentError)):
+    with pytest.raises((TraceError, sa.errors.ArgumentError)):
         sa.compile(lambda x: x[x > 0], X)
 
 

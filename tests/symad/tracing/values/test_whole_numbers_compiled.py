@@ -341,7 +341,7 @@ def test_a_list_that_is_repeated_out_of_sight_is_refused():
         repeat = operator.imul
         return sum(repeat([x[0], x[2]], min(max(int(x[1]), 0), 4)))
 
-    with pytest.raises(sa.TraceError, match="a list is repeated by a function"):
+    with pytest.raises(sa.errors.TraceError, match="a list is repeated by a function"):
         sa.compile(f, np.array([0.5, 3.2, 1.7]))
 
 
@@ -378,7 +378,7 @@ def test_a_whole_number_that_is_printed_is_no_path(capsys):
 
 
 def test_the_length_of_a_traced_text_is_not_read():
-    with pytest.raises(sa.TraceError, match="the text of a traced value is read"):
+    with pytest.raises(sa.errors.TraceError, match="the text of a traced value is read"):
         sa.compile(lambda x: len(str(x)) * x, 1.0)
 
 
