@@ -14,8 +14,8 @@ from symad.tracing.calling.function_names import argument_names, check_function,
 from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.control.body_shapes import result_shapes
+from symad.tracing.control.carries import FlatContainer, flat_result, refuse_other_form, stacked
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import FlatContainer, flat_result, refuse_other_form, stacked
 from symad.tracing.control.swept_operands import Operands, operands_of
 from symad.tracing.control.written import written_map
 from symad.tracing.values.array import wrap

@@ -11,8 +11,8 @@ import symad.tracing.values.containers as containers
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.control.body_shapes import result_shapes
+from symad.tracing.control.carries import FlatContainer, carry_of, flat_result, next_carry, refuse_other_form, stacked
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import FlatContainer, carry_of, flat_result, next_carry, refuse_other_form, stacked
 from symad.tracing.control.swept_operands import Operands, operands_of, whole_number
 from symad.tracing.control.written import written_chain
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.control.carries import FlatContainer, carry_of, next_carry
 from symad.tracing.control.reasons import NotOneBodyError
-from symad.tracing.control.results import FlatContainer, carry_of, next_carry
 from symad.tracing.control.written_bodies import body_of, result_of, write_down
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.containers import from_nodes

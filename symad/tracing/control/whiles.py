@@ -12,8 +12,8 @@ from symad.errors import TraceError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import refusal, user_place
 from symad.tracing.control.branches import cond as choose, truth
+from symad.tracing.control.carries import FlatContainer, carry_of, is_real, next_carry
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import FlatContainer, carry_of, is_real, next_carry
 from symad.tracing.control.swept_operands import operands_of, whole_number
 from symad.tracing.control.written import written_chain, written_search
 

@@ -12,8 +12,8 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.loops.loop import Nodes
 from symad.tracing.calling.scope import Scope
+from symad.tracing.control.carries import FlatContainer, flat_result, next_carry
 from symad.tracing.control.reasons import NotOneBodyError
-from symad.tracing.control.results import FlatContainer, flat_result, next_carry
 from symad.tracing.control.swept_operands import Operands
 from symad.tracing.control.written_bodies import ENDLESS, Kind, body_of, result_of, write_down
 from symad.tracing.control.written_nests import enclose, flatten

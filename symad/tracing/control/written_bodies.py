@@ -29,12 +29,12 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
+from symad.tracing.control.carries import FlatContainer
 from symad.tracing.control.equal_bodies import digest, key_of, rows_of, without_aliases
 from symad.tracing.control.gathers import gathered
 from symad.tracing.control.path_results import with_nan
 from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
-from symad.tracing.control.results import FlatContainer
 from symad.tracing.control.swept_operands import Operands
 from symad.tracing.values.constant_nodes import as_number, constant
 from symad.tracing.values.containers import from_nodes

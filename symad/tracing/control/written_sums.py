@@ -11,8 +11,8 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from symad.tracing.calling.function_names import argument_names, check_function
 from symad.tracing.control.body_shapes import result_shapes
+from symad.tracing.control.carries import FlatContainer, added, countable, flat_result, refuse_other_form
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import FlatContainer, added, countable, flat_result, refuse_other_form
 from symad.tracing.control.swept_operands import operands_of
 from symad.tracing.control.written import written_sum
 from symad.tracing.values.node_trees import paths_of
