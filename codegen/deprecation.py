@@ -26,9 +26,12 @@ class OldName:
     since: str = "0.1"
     until: str = "0.3"
 
+    def message(self, name: str) -> str:
+        """Return what the warning says."""
+        return f"{name} is deprecated since {self.since}, and goes with {self.until}; write {self.instead}"
+
     def value(self, name: str, stacklevel: int = 2) -> Any:
         """Return what an old name stands for, with a DeprecationWarning at the line of the user who wrote it."""
-        text = f"{name} is deprecated since {self.since}, and goes with {self.until}; write {self.instead}"
-        warnings.warn(text, DeprecationWarning, stacklevel)
+        warnings.warn(self.message(name), DeprecationWarning, stacklevel)
         module, attribute = self.place.split(":")
         return getattr(import_module(module), attribute)

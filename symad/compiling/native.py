@@ -16,14 +16,16 @@ import codegen
 import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.collector import fewer_collections
+from codegen.deprecation import OldName
 from codegen.ir.program import Program
+from codegen.lanes import Dtype
 from codegen.limits import limits
 from codegen.loops.optimise.contraction import SAVED, contracted
 from codegen.loops.roll import Roll
 from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.kernel_text import LISTING
 from codegen.machine.storage.cache import Setting
-from codegen.options import OptionFields, check_names
+from codegen.options import Accuracy, OptionFields, check_names
 from codegen.stages import carried_out, compilation, stage
 from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
@@ -38,6 +40,7 @@ from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.memory import telling
 from symad.tracing.calling.tracebacks import leave_out_ours, public_api
 from symad.tracing.calling.transformed_function import Transformed
+from symad.tracing.calling.user_place import user_frame
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.values.container_types import static_parts
@@ -45,7 +48,17 @@ from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.tracing.values.traced import Traced
 
 
-class CompileFields(OptionFields, total=False):
+class NativeFields(typing.TypedDict, total=False):
+    """The options of machine code; those of `codegen` that change neither bits nor what a kernel takes are its own."""
+
+    tier: typing.Literal["default", "fast", "auto"]
+    accuracy: Accuracy
+    fma: bool
+    dtype: Dtype
+    threads: int
+
+
+class CompileFields(NativeFields, total=False):
     """The keywords of `compile`."""
 
     strategy: Strategy
@@ -60,6 +73,8 @@ class CompileFields(OptionFields, total=False):
 
 
 NAMES = frozenset(CompileFields.__annotations__)
+OLD_OPTIONS = {"chunk": "chunk=", "lanes": "lanes=", "tier": 'tier="llvm"'}
+_OLD = OldName("the call without it: no bit depends on it", "")
 _NUMBERS = frozenset({float, int, np.float64, np.float32, np.int64, np.int32})  # one kernel for all of them
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
 
@@ -77,7 +92,7 @@ def compile(
     max_seconds: float | None = None,
     max_bytes: float | None = None,
     cache: Setting = None,
-    **options: typing.Unpack[OptionFields],
+    **options: typing.Unpack[NativeFields],
 ) -> Kernel:
     """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
 
@@ -115,13 +130,26 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
-    check_names(options, NAMES)
+    _check_options(options)
     with limits(max_ops, max_seconds, max_bytes), telling(), fewer_collections(), compilation(name_of(f), LISTING):
         planned = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
             freeze=freeze, dtype=options.get("dtype", "float64"),
         )  # fmt: skip
         return carry_out(planned, cache=cache, **options)
+
+
+def _check_options(options: typing.Mapping[str, Any]) -> None:
+    """Raise ArgumentError for an option that there is not; warn of those that go, at the user's line."""
+    check_names(options, NAMES | OLD_OPTIONS.keys())
+    for name in OLD_OPTIONS.keys() & options.keys():
+        frame = user_frame()
+        if frame is not None and (name != "tier" or options[name] == "llvm"):
+            names = frame.f_globals
+            warnings.warn_explicit(
+                _OLD.message(OLD_OPTIONS[name]), DeprecationWarning, frame.f_code.co_filename, frame.f_lineno,
+                names.get("__name__"), names.setdefault("__warningregistry__", {}),
+            )  # fmt: skip
 
 
 def carry_out(planned: CompilationPlan, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
@@ -205,7 +233,7 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     >>> norm2(np.array([3.0, 4.0]))
     25.0
     """
-    check_names(options, NAMES)
+    _check_options(options)
     if f is None:
         return lambda g: jit(g, **options)
     transformed = Transformed(_jitted(f, options, lambda: ()))

@@ -97,3 +97,14 @@ def number(release: str) -> int:
 def test_the_message_says_what_until_when_and_what_to_write() -> None:
     with pytest.warns(DeprecationWarning, match=r"^gradient .* since 0\.3, and goes with 0\.5; write grad\(f\)$"):
         assert OldName("grad(f)", "symad:grad", since="0.3", until="0.5").value("gradient") is sa.grad
+
+
+@pytest.mark.parametrize("options", [{"chunk": 2}, {"lanes": 4}, {"tier": "llvm"}], ids=str)
+def test_an_old_option_warns_and_changes_no_bit(options: dict[str, Any]) -> None:
+    kernels, said = [], f"^{next(iter(options))}=.* is deprecated since .*; write the call without it"
+    for compiled in (sa.compile, lambda f, x, **options: sa.jit(f, **options)):
+        with pytest.warns(DeprecationWarning, match=said) as told:
+            kernels.append(compiled(cubic, X, **options))
+        assert [Path(each.filename) for each in told] == [Path(__file__)]
+    with pytest.warns(DeprecationWarning, match=said):
+        assert kernels[1](X) == kernels[0](X) == sa.compile(cubic, X)(X)

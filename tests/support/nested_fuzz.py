@@ -21,6 +21,7 @@ import numpy as np
 import symad as sa
 from codegen.evaluation.interpret import evaluate
 from symad.classroom.verification.verify import exact_values
+from symad.compiling.native import carry_out
 from tests.support.draws import Draw
 from tests.support.fuzz_programs import SIZE, Body, program_text
 from tests.support.fuzzing import counted
@@ -163,7 +164,7 @@ def problems(f: Any, x: Any, right: Any, done: Counter[str], choose: Random | No
             continue
         found = {"interpreted": transform(x)}
         for tier, fma in OPTIONS if choose is None else choose.choices(OPTIONS, k=choose.randrange(2)):
-            found[f"{tier}, fma={fma}"] = sa.compile(transform, x, tier=tier, fma=fma)(x)
+            found[f"{tier}, fma={fma}"] = carry_out(sa.plan(transform, x), tier=tier, fma=fma)(x)
         for how, numbers in found.items():
             done["checks"] += 1
             counted(f"{route}, {how}")

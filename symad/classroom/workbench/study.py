@@ -14,7 +14,8 @@ from symad.classroom.explanation.explain import Explanation, explain
 from symad.classroom.workbench.links import Links
 from symad.classroom.workbench.questions import TRANSFORMS, Function, Question, Subject, subject_of
 from symad.classroom.workbench.titles import TITLES
-from symad.compiling.native import compile
+from symad.compiling.native import carry_out
+from symad.compiling.planning import plan
 
 MOST_LEVELS = 4  # of an expansion on the page
 
@@ -63,7 +64,7 @@ class Study:
     @cached_property
     def kernel(self) -> Kernel:
         """The derivative compiled by LLVM, whose IR is displayed."""
-        return compile(self.transformed, self.subject.numbers, tier="llvm")
+        return carry_out(plan(self.transformed, self.subject.numbers), tier="llvm")
 
     def directions(self) -> list[Any]:
         """Return a direction for each level of the expansion: v, w, ... for each number of the argument."""

@@ -10,6 +10,7 @@ import pytest
 
 import codegen.machine.exports.c_kernel as c_kernel
 import symad as sa
+from symad.compiling.native import carry_out
 from tests.support.exported import STRICT, build, check_bits, needs_compiler, run
 
 
@@ -43,7 +44,8 @@ def test_sweeps_have_the_same_bits_in_every_form(tmp_path: Path, f: Any, n: int,
 
 
 def test_a_sweep_of_a_wide_jacobian(tmp_path: Path) -> None:
-    kernel = sa.compile(sa.jacobian(lambda x: np.cumsum(np.sin(x)) * x[0]), np.zeros(9), strategy="sweep", chunk=7)
+    planned = sa.plan(sa.jacobian(lambda x: np.cumsum(np.sin(x)) * x[0]), np.zeros(9), strategy="sweep")
+    kernel = carry_out(planned, chunk=7)
     check_bits(kernel, tmp_path, points(9))
 
 
@@ -73,7 +75,7 @@ def test_a_long_kernel_is_split_into_functions(tmp_path: Path) -> None:
             x = x * np.roll(x, 1) + np.roll(x, 3) / (1 + x * x)
         return x
 
-    kernel = sa.compile(f, np.ones(99), roll="never", tier="llvm")
+    kernel = carry_out(sa.plan(f, np.ones(99), roll="never"), tier="llvm")
     assert kernel.stats.chunks > 4
     kernel.export(tmp_path, "f")
     text = (tmp_path / "f.c").read_text()

@@ -432,7 +432,7 @@ def test_wrong_arguments_are_refused(name):
         *(
             lambda name=name, made=made: made(squares, X, **{name: True})
             for made in (sa.compile, lambda f, x, **options: sa.jit(f, **options)(x))
-            for name in ("max_paths", "max_ops", "max_seconds", "max_bytes", "threads", "chunk", "lanes")
+            for name in ("max_paths", "max_ops", "max_seconds", "max_bytes", "threads")
         ),
         lambda: sa.plan(squares, X, max_paths=True),
         lambda: sa.plan(squares, X, max_bytes=True),

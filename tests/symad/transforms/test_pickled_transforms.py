@@ -55,7 +55,7 @@ PICKLED: dict[str, Callable[..., Any]] = {
     "vmap": sa.vmap(sa.grad(np.sin)),
     "Laplacian": sa.laplacian(energy),
     "third derivatives": sa.partials(energy, 3),
-    "derivatives along": sa.partials(energy, 2, along=np.ones(3)),
+    "derivatives along": sa.partials(energy, 2, along=np.ones(2)),
     "value and all derivatives": sa.value_gradient_hessian(energy),
 }
 

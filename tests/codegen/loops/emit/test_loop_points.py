@@ -15,6 +15,7 @@ from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.machine.batches import batch_lanes
 from codegen.machine.batches.batch_lanes import lanes_of_loops
 from codegen.options import Options
+from symad.compiling.native import carry_out
 from tests.support import points_fuzz
 from tests.support.draws import seeded
 from tests.support.fuzzers import FUZZERS
@@ -56,12 +57,13 @@ ALONE = ("a chain of squares", "pairs")  # side by side, repetitions add to one 
 def test_bits_of_single_calls(name: str, dtype: Any) -> None:
     function, size = CASES[name]
     points = np.random.default_rng(2).uniform(0.2, 1.2, (21, size)).astype(dtype)
-    alone = sa.compile(function, points[0], roll="always", lanes=1, dtype=dtype)
+    planned = sa.plan(function, points[0], roll="always", dtype=dtype)
+    alone = carry_out(planned, lanes=1, dtype=dtype)
     assert alone.stats.strategy == "rolled"
     single = [points_fuzz.in_tuple(alone(point)) for point in points]
     want = [np.array(parts) for parts in zip(*single, strict=True)]
     for lanes in (1, 4, 8, 16):
-        kernel = sa.compile(function, points[0], roll="always", lanes=lanes, dtype=dtype)
+        kernel = carry_out(planned, lanes=lanes, dtype=dtype)
         assert kernel.lanes == (1 if name in ALONE else lanes)
         found = points_fuzz.in_tuple(kernel.batch(points))
         assert all(np.array_equal(one, many) for one, many in zip(want, found, strict=True))
@@ -99,7 +101,7 @@ def test_loops_that_end_early_or_call_a_library_stay_alone() -> None:
         return np.sum(np.linalg.solve(x.reshape(30, 30), np.ones(30)) ** 2)
 
     for function, point in ((newton, np.array([2.0, 1.0])), (solution, (np.eye(30) + 0.01).ravel())):
-        kernel = sa.compile(function, point, lanes=8)
+        kernel = carry_out(sa.plan(function, point), lanes=8)
         assert (kernel.stats.strategy, kernel.lanes) == ("rolled", 1)
         points = point + np.linspace(0, 0.1, 9)[:, None]
         assert np.array_equal(kernel.batch(points), [kernel(each) for each in points])

@@ -21,6 +21,7 @@ from codegen.machine.storage.native_code import program_bytes
 from codegen.machine.storage.own_key import SIZE, key_file, mark_of, own_key
 from codegen.machine.stored_kernels import kernel_in
 from codegen.sealed import first_of
+from symad.compiling.native import carry_out
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.uname().machine != "x86_64", reason="object files are linked here for x86-64 Linux"
@@ -38,7 +39,7 @@ KERNELS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "encoded": lambda: (sa.compile(lambda x: x[0] * x[1] - 2, POINT), (POINT,)),
     "encoded with calls": lambda: (sa.compile(lambda x: np.sin(x) * np.exp(x), POINT, tier="fast"), (POINT,)),
     "of several results": lambda: (sa.compile(sa.value_and_grad(rosenbrock), POINT), (POINT,)),
-    "by LLVM": lambda: (sa.compile(sa.hessian(rosenbrock), POINT, tier="llvm"), (POINT,)),
+    "by LLVM": lambda: (carry_out(sa.plan(sa.hessian(rosenbrock), POINT), tier="llvm"), (POINT,)),
     "sweep": lambda: (sa.compile(sa.hessian(lambda x: np.prod(np.sin(x) + 2)), POINT), (POINT,)),
     "loops": lambda: (sa.compile(sa.grad(lambda x: np.sum(np.sin(x) * np.exp(x))), np.ones(4000)), (np.ones(4000),)),
     "sparse": lambda: (sa.compile(sa.hessian(rosenbrock, sparse="lower"), np.ones(500)), (np.linspace(0, 1, 500),)),
@@ -77,7 +78,7 @@ def test_a_loaded_kernel_has_the_same_bits_and_is_not_compiled(name: str, tmp_pa
 
 
 def test_more_code_of_a_loaded_kernel_is_compiled(tmp_path: Path) -> None:
-    kernel = sa.compile(sa.hessian(rosenbrock), POINT, tier="llvm")
+    kernel = carry_out(sa.plan(sa.hessian(rosenbrock), POINT), tier="llvm")
     kernel.save(tmp_path / "kernel")
     loaded = sa.load(tmp_path / "kernel")
     points = np.random.default_rng(1).normal(size=(50, 12))

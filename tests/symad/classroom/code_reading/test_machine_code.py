@@ -8,6 +8,7 @@ import sympy as sp
 
 import symad as sa
 from symad.classroom.code_reading.machine_code import kind_of, read_assembly, read_llvm
+from symad.compiling.native import carry_out
 
 X, A, B = sp.Symbol("x", real=True), *sp.symbols("x_0 x_1", real=True)
 
@@ -47,7 +48,8 @@ def test_a_choice_stands_for_itself() -> None:
 
 def test_what_cannot_be_read_is_refused() -> None:
     matrix = np.arange(64.0).reshape(8, 8) / 64
-    swept = sa.compile(sa.hessian(lambda x: np.sum(np.tanh(matrix @ x))), np.ones(8), strategy="sweep", tier="llvm")
+    planned = sa.plan(sa.hessian(lambda x: np.sum(np.tanh(matrix @ x))), np.ones(8), strategy="sweep")
+    swept = carry_out(planned, tier="llvm")
     rolled = sa.compile(lambda x: sum(np.sin(x[k]) * x[k] for k in range(40)), np.ones(40), roll="always")
     assert rolled.stats.strategy == "rolled"
     for read in (read_llvm, read_assembly):
@@ -66,7 +68,7 @@ def test_what_cannot_be_read_is_refused() -> None:
 
 @pytest.mark.parametrize("tier", ["default", "fast", "llvm"])
 def test_assembly_has_the_operations_of_the_kernel(tier: str) -> None:
-    kernel = sa.compile(CASES["product"][0], 0.5, tier=tier)
+    kernel = carry_out(sa.plan(CASES["product"][0], 0.5), tier=tier)
     count = read_assembly(kernel).count()
     operations = kernel.stats.machine_operations
     assert count["call"] == operations["call"] == 1
