@@ -38,7 +38,8 @@ def entry(package: str, name: str) -> list[str]:
     """Return the entry of one name: what symad shows too is shown there."""
     thing = getattr(import_module(package), name)
     for above in ("symad", "symad.errors") if package != "symad" else ():
-        if getattr(import_module(above), name, None) is thing:
+        module = import_module(above)
+        if name in module.__all__ and getattr(module, name) is thing:
             return [f".. py:class:: {name}", "   :no-index:", "", f"   The same as :py:class:`{above}.{name}`."]
     if inspect.ismodule(thing):
         shown = ", ".join(each for each in thing.__all__ if each in import_module(package).__all__)

@@ -184,7 +184,7 @@ def partials(
     t = 0; for order 2 that is v^T H v. "taylor" takes k! times the Taylor coefficient, "nested" forward mode over
     forward mode over ...
 
-    `mode="interpolation"` (f scalar, on numbers) gives a MixedPartials: all derivatives, solved for from Taylor
+    `mode="interpolation"` (f scalar) gives a MixedPartials: all derivatives, solved for from Taylor
     coefficients along directions, beside the exact ones, with error and condition number. Source: Griewank, Utke,
     Walther, "Evaluating higher derivative tensors by forward propagation of univariate Taylor series" (2000).
     ArgumentError for options that do not go together, and for inputs that there are not.

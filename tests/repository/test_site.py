@@ -56,6 +56,8 @@ def test_entries_are_of_all_kinds() -> None:
     assert entry("symad", "__version__") == [".. autodata:: symad.__version__"]
     assert entry("symad", "errors")[0] == ".. automodule:: symad.errors"
     assert entry("codegen", "Kernel")[-1] == "   The same as :py:class:`symad.Kernel`."
+    assert entry("codegen", "ArgumentError")[-1] == "   The same as :py:class:`symad.errors.ArgumentError`."
+    assert entry("symad", "results")[0] == ".. automodule:: symad.results"
 
 
 def test_prose_is_escaped_and_code_is_not() -> None:

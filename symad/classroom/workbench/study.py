@@ -53,8 +53,7 @@ class Study:
         """The explanation of the derivative. Its inputs have the user's names."""
         subject = self.subject
         explanation = explain(self.transformed, subject.numbers, detail="all")
-        title = f"{TITLES[self.question.transform]} of {subject.name}"
-        return explanation.named(subject.symbols, title)
+        return explanation.named(subject.symbols, f"{TITLES[self.question.transform]} of {subject.name}")
 
     @cached_property
     def links(self) -> Links:
