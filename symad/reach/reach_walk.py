@@ -347,13 +347,12 @@ class ReachWalk:
         """Return an attribute of a module, _MISSING if there is nothing to follow."""
         space = vars(module)
         known = is_pure(name)
-        if known and self.restores:
-            return getattr(module, attribute, _MISSING)
-        if known and attribute in EFFECT_NAMES:
+        if known and attribute in EFFECT_NAMES and not self.restores:
             self.effect(attribute, trail)
             return _MISSING
-        if known and attribute not in space:
-            return getattr(module, attribute, _MISSING)  # a module in it that is imported when it is asked for
+        if known and (self.restores or attribute not in space):  # such as one that is imported when it is asked for
+            listed = attribute in space or attribute in dir(module)  # old names are not, and warn
+            return getattr(module, attribute, _MISSING) if listed else _MISSING
         if attribute == "__dict__":
             self.stop(f"the names of the module {name}", trail)
             return _MISSING

@@ -94,6 +94,12 @@ def number(release: str) -> int:
     return 1000 * int(major) + int(minor)
 
 
+def test_an_old_name_in_a_compiled_function_warns_at_its_own_line_only() -> None:
+    with pytest.warns(DeprecationWarning, match="^vhv is deprecated") as told:
+        assert sa.jit(lambda x: sa.vhv(cubic, (x,), (x,)))(X) == 72.0
+    assert {Path(each.filename) for each in told} == {Path(__file__)}
+
+
 def test_the_message_says_what_until_when_and_what_to_write() -> None:
     with pytest.warns(DeprecationWarning, match=r"^gradient .* since 0\.3, and goes with 0\.5; write grad\(f\)$"):
         assert OldName("grad(f)", "symad:grad", since="0.3", until="0.5").value("gradient") is sa.grad
