@@ -131,13 +131,13 @@ def incomplete_gamma(name: str) -> Formula:
 
 
 def gamma_kernel(power: Number, scale: Number, u: Number) -> Number:
-    """exp(a log(u) - u - c), with 0 log(0) = 0."""
-    return exp(_times(power, log(u)) - u - scale)
+    """exp(a log(u) - u - c), with 0 log(0) = 0; NaN where there is no density."""
+    return where(u >= 0.0, exp(_times(power, log(u)) - u - scale), math.nan)
 
 
 def beta_kernel(left: Number, right: Number, scale: Number, u: Number) -> Number:
-    """exp(a log(u) + b log1p(-u) - c), with 0 log(0) = 0."""
-    return exp(_times(left, log(u)) + _times(right, log1p(-u)) - scale)
+    """exp(a log(u) + b log1p(-u) - c), with 0 log(0) = 0; NaN where there is no density."""
+    return where((u >= 0.0) & (u <= 1.0), exp(_times(left, log(u)) + _times(right, log1p(-u)) - scale), math.nan)
 
 
 def xlog1py(u: Number, v: Number) -> Number:
@@ -262,7 +262,7 @@ def elliptic_moment(a: Number, b: Number, m: Number) -> Number:
         raise LoweringError("elliptic_moment of unknown order", why="its orders are constants", do="pass numbers")
     parameters = [m.constant(value) for value in (order + 0.5, power + 0.5, order + 1.0)]
     start = math.pi / 2 * math.prod((k + 0.5) / (k + 1) for k in range(int(order)))  # the moment at m = 0
-    return start * scipy("hyp2f1", *parameters, m)
+    return where(m <= 1.0, start * scipy("hyp2f1", *parameters, m), math.nan)
 
 
 def exponential_integral(order: Number, u: Number) -> Number:

@@ -17,12 +17,9 @@ import codegen.heads as h
 import codegen.special_heads as s
 from codegen.ir.program import Head
 from symad.graph.builder import Builder
+from symad.rules.ranged_rules import zero
 
 Partial = Callable[..., int | None]
-
-
-def _zero(build: Builder, p: int, *operands: int) -> None:
-    """An order, in which there is no derivative."""
 
 
 # ---- gamma distributions
@@ -229,8 +226,8 @@ DISTRIBUTIONS: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, *operands: b.neg(beta_shape(b, False, *operands)),
         lambda b, p, *operands: b.neg(_beta_density(b, *operands)),
     ),
-    d.gamma_moment: (_zero, _gamma_moment_shape, _gamma_moment_place),
-    d.beta_moment: (_zero, _zero, _beta_moment_shape(True), _beta_moment_shape(False), _beta_moment_place),
+    d.gamma_moment: (zero, _gamma_moment_shape, _gamma_moment_place),
+    d.beta_moment: (zero, zero, _beta_moment_shape(True), _beta_moment_shape(False), _beta_moment_place),
     d.gammaincinv: (_gamma_inverse_shape, lambda b, p, a, q: b.reciprocal(_gamma_density(b, a, p))),
     d.gammainccinv: (_gamma_inverse_shape, lambda b, p, a, q: b.neg(b.reciprocal(_gamma_density(b, a, p)))),
     d.betaincinv: (

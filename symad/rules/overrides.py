@@ -24,13 +24,10 @@ from codegen.ir.program import Head
 from symad.graph.builder import Builder, Exact, simplest
 from symad.rules import ranged_rules as ranged, special_rules as special
 from symad.rules.distribution_rules import DISTRIBUTIONS
+from symad.rules.ranged_rules import zero
 
 Partial = Callable[..., int | None]
 Gate = tuple[int | None, int | None]  # coefficient (None is 1), guard (None is always)
-
-
-def _zero(build: Builder, p: int, *operands: int) -> None:
-    """Piecewise constant: the derivative is zero wherever it exists."""
 
 
 def _one(build: Builder, p: int, *operands: int) -> int:
@@ -112,6 +109,18 @@ _NONNEGATIVE = frozenset(
 )
 
 
+def _whole_quotient(build: Builder, p: int, u: int, v: int) -> int:
+    """-(u - p)/v as a whole number, of a remainder p: u/v may be rounded up to the next one."""
+    return build.neg(build.call(sp.floor, build.add(build.div(build.sub(u, p), v), build.half)))
+
+
+def _exponential_integral(build: Builder, p: int, n: int, u: int) -> int:
+    """-E_(n-1)(u), where E_1, which is real to the right of 0 only, has the slope -exp(-u)/u."""
+    if build.constant(n) != 1:
+        return build.neg(build.call(sp.expint, build.sub(n, build.one), u))
+    return build.neg(build.div(build.call(sp.exp, build.neg(u)), log_argument(build, u)))
+
+
 def _step_value(build: Builder, p: int, u: int, at_zero: int) -> int:
     """1 at u = 0, else 0: the slope of a step in its value there; NaN at NaN."""
     return build.sub(build.one, build.call(sp.Abs, build.call(sp.sign, u)))
@@ -136,17 +145,17 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     h.Alias: (_one,),
     sp.Pow: (_power_base, _power_exponent),
     # piecewise constant or piecewise linear: SymPy answers DiracDelta or Derivative
-    sp.sign: (_zero,),
-    sp.floor: (_zero,),
-    sp.ceiling: (_zero,),
-    sp.Heaviside: (_zero, _step_value),
-    h.trunc: (_zero,),
-    h.rint: (_zero,),
+    sp.sign: (zero,),
+    sp.floor: (zero,),
+    sp.ceiling: (zero,),
+    sp.Heaviside: (zero, _step_value),
+    h.trunc: (zero,),
+    h.rint: (zero,),
     sp.frac: (_one,),
     sp.Abs: (lambda b, p, u: b.call(sp.sign, u),),
-    h.copysign: (lambda b, p, u, v: b.mul(b.call(sp.sign, u), b.call(h.copysign, b.one, v)), _zero),
-    sp.Mod: (_one, lambda b, p, u, v: b.neg(b.call(sp.floor, b.div(u, v)))),
-    h.fmod: (_one, lambda b, p, u, v: b.neg(b.call(h.trunc, b.div(u, v)))),
+    h.copysign: (lambda b, p, u, v: b.mul(b.call(sp.sign, u), b.call(h.copysign, b.one, v)), zero),
+    sp.Mod: (_one, _whole_quotient),
+    h.fmod: (_one, _whole_quotient),
     # over- and underflow of u**2 + v**2, cancellation of 1 - (u/h)**2 in the second derivative
     sp.atan2: (
         lambda b, p, u, v: b.div(b.call(h.direction_cosine, v, u), b.call(h.hypot, u, v)),
@@ -162,7 +171,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     ),
     # 1/u is finite below 0, where the logarithms have no value
     h.log_argument: (_one,),
-    h.tie_share: (_zero, _zero),
+    h.tie_share: (zero, zero),
     sp.log: (lambda b, p, u: b.reciprocal(log_argument(b, u)),),
     h.log1p: (lambda b, p, u: b.reciprocal(log_argument(b, b.add(b.one, u))),),
     h.log2: (lambda b, p, u: b.reciprocal(b.mul(log_argument(b, u), b.call(sp.log, b.two))),),
@@ -185,25 +194,30 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.call(h.expit, b.sub(v, u)),
     ),
     h.xlogy: (lambda b, p, u, v: b.call(sp.log, v), lambda b, p, u, v: b.div(u, log_argument(b, v, u))),
+    s.xlog1py: (
+        lambda b, p, u, v: b.call(h.log1p, v),
+        lambda b, p, u, v: b.div(u, log_argument(b, b.add(b.one, v), u)),
+    ),
     sp.loggamma: (lambda b, p, u: b.call(sp.digamma, log_argument(b, u)),),
     h.cbrt: (lambda b, p, u: b.reciprocal(b.mul(b.number(3), b.mul(p, p))),),  # real for u < 0
     # removable singularities
-    sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),
+    sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), zero),
     sp.sinc: (lambda b, p, u: b.neg(b.call(s.spherical_jn, b.one, u)),),
+    sp.expint: (zero, _exponential_integral),
     sp.elliptic_k: (lambda b, p, m: b.mul(b.half, b.call(h.elliptic_moment, b.one, b.one, m)),),
     sp.elliptic_e: (
         _elliptic_e_first,
         ranged.elliptic_e_in_m,
     ),
     sp.elliptic_f: (ranged.elliptic_f_in_z, ranged.elliptic_f_in_m),
-    h.elliptic_moment: (_zero, _zero, _elliptic_moment),
+    h.elliptic_moment: (zero, zero, _elliptic_moment),
     **special.SPECIAL,
     **DISTRIBUTIONS,
 }
 
 # Operands (orders, branches) in which no derivative exists or is known; their rows above are never asked.
 REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {
-    **special.REFUSED, sp.LambertW: (1,), h.elliptic_moment: (0, 1)
+    **special.REFUSED, sp.LambertW: (1,), sp.expint: (0,), h.elliptic_moment: (0, 1)
 }  # fmt: skip
 
 

@@ -21,6 +21,10 @@ from symad.graph.builder import Builder
 Partial = Callable[..., int | None]
 
 
+def zero(build: Builder, p: int, *operands: int) -> None:
+    """No derivative: the operand is piecewise constant, an order, or one whose derivative is refused by name."""
+
+
 def _less(build: Builder, left: int, right: int | float | Fraction) -> int:
     return build.call(sp.StrictLessThan, left, build.number(right))
 

@@ -16,6 +16,7 @@ import sympy as sp
 import codegen.heads as h
 from codegen.ir.program import Head
 from symad.graph.builder import Builder, simplest
+from symad.rules.ranged_rules import zero
 
 Form = tuple[Head, tuple[int, ...]]
 Rules = dict[Head, tuple[Callable[..., int | None], ...]]
@@ -86,12 +87,8 @@ def _head(kind: str, inner: int, scales: int, rules: Rules) -> Head:
     head = _composition(kind, inner, scales)
     if head not in rules:
         slopes = [_slope(kind, inner, k) for k in range(inner)]
-        rules[head] = (_nothing, *slopes, *[_of_scale(kind, inner, k) for k in range(scales)])
+        rules[head] = (zero, *slopes, *[_of_scale(kind, inner, k) for k in range(scales)])
     return head
-
-
-def _nothing(build: Builder, p: int, *operands: int) -> None:
-    """The exponent is a constant."""
 
 
 def _product(build: Builder, first: int, factors: tuple[int, ...]) -> int:

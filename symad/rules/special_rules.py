@@ -17,12 +17,9 @@ import codegen.special_heads as s
 from codegen.ir.program import Head
 from symad.graph.builder import Builder
 from symad.rules import ranged_rules as ranged
+from symad.rules.ranged_rules import zero
 
 Partial = Callable[..., int | None]
-
-
-def _zero(build: Builder, p: int, *operands: int) -> None:
-    """The partial derivative in an operand that is piecewise constant, or that `REFUSED` lists."""
 
 
 def _half_root(build: Builder) -> int:
@@ -179,11 +176,6 @@ def _inverse_box_cox_power(build: Builder, raised: int, u: int, p: int) -> int:
     return build.mul(raised, ranged.logarithm_remainder(build, u, p))
 
 
-def _log_argument(build: Builder, u: int, factor: int) -> int:
-    """u with NaN below 0, but where the factor of the logarithm is 0."""
-    return build.select(build.call(sp.Equality, factor, build.zero), u, build.call(h.log_argument, u))
-
-
 def _grown(build: Builder, u: int, p: int) -> int:
     return build.add(build.one, build.mul(p, u))
 
@@ -233,19 +225,19 @@ def _hyp1f1(build: Builder, p: int, a: int, b: int, u: int) -> int:
 
 SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.erfcx: (_erfcx,),
-    s.erfc_ratio: (_zero, _erfc_ratio),
+    s.erfc_ratio: (zero, _erfc_ratio),
     s.dawsn: (_dawsn,),
     s.log_ndtr: (lambda b, p, u: b.call(s.normal_hazard, u),),
     s.normal_hazard: (_normal_hazard,),
-    s.faddeeva_real: (_zero, _faddeeva_next(s.faddeeva_real, 1), _faddeeva_next(s.faddeeva_imag, -1)),
-    s.faddeeva_imag: (_zero, _faddeeva_next(s.faddeeva_imag, 1), _faddeeva_next(s.faddeeva_real, 1)),
+    s.faddeeva_real: (zero, _faddeeva_next(s.faddeeva_real, 1), _faddeeva_next(s.faddeeva_imag, -1)),
+    s.faddeeva_imag: (zero, _faddeeva_next(s.faddeeva_imag, 1), _faddeeva_next(s.faddeeva_real, 1)),
     s.owens_t: (_owens_t_height, _owens_t_slope),
     s.gammaln: (lambda b, p, u: b.call(sp.digamma, u),),
     s.rgamma: (lambda b, p, u: ranged.reciprocal_gamma_slope(b, u),),
-    s.gammasgn: (_zero,),
+    s.gammasgn: (zero,),
     # psi(a) - psi(a + b) cancels for a >> b
     s.polygamma_difference: (
-        _zero,
+        zero,
         lambda b, p, n, u, v: b.call(s.polygamma_difference, b.add(n, b.one), u, v),
         lambda b, p, n, u, v: b.call(sp.polygamma, b.add(n, b.one), b.add(u, v)),
     ),
@@ -264,27 +256,23 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, a, m: b.mul(p, b.call(sp.digamma, b.add(a, m))),
     ),
     s.ive: (
-        _zero,
+        zero,
         ranged.scaled_bessel(
             s.ive, lambda b, p, v, u: b.sub(_neighbours(s.ive, 1)(b, v, u), b.mul(b.call(sp.sign, u), p)), first=True
         ),
     ),
     s.kve: (
-        _zero,
+        zero,
         ranged.scaled_bessel(s.kve, lambda b, p, v, u: b.sub(p, _neighbours(s.kve, 1)(b, v, u)), first=False),
     ),
-    sp.besselk: (_zero, ranged.bessel_k),
-    sp.jn: (_zero, _spherical(sp.jn, 1, -1)),
-    sp.yn: (_zero, _spherical(sp.yn, 1, -1)),
-    s.spherical_jn: (_zero, _spherical(s.spherical_jn, 1, -1)),
-    s.spherical_yn: (_zero, _spherical(s.spherical_yn, 1, -1)),
-    s.spherical_in: (_zero, _spherical(s.spherical_in, 1, 1)),
-    s.spherical_kn: (_zero, _spherical(s.spherical_kn, -1, -1)),
+    sp.besselk: (zero, ranged.bessel_k),
+    sp.jn: (zero, _spherical(sp.jn, 1, -1)),
+    sp.yn: (zero, _spherical(sp.yn, 1, -1)),
+    s.spherical_jn: (zero, _spherical(s.spherical_jn, 1, -1)),
+    s.spherical_yn: (zero, _spherical(s.spherical_yn, 1, -1)),
+    s.spherical_in: (zero, _spherical(s.spherical_in, 1, 1)),
+    s.spherical_kn: (zero, _spherical(s.spherical_kn, -1, -1)),
     s.logit: (lambda b, p, u: b.reciprocal(b.call(h.log_argument, b.mul(u, b.sub(b.one, u)))),),
-    s.xlog1py: (
-        lambda b, p, u, v: b.call(h.log1p, v),
-        lambda b, p, u, v: b.div(u, _log_argument(b, b.add(b.one, v), u)),
-    ),
     s.log_ratio: (lambda b, p, u, v: b.reciprocal(u), lambda b, p, u, v: b.neg(b.reciprocal(v))),
     s.entr: (lambda b, p, u: b.sub(b.minus_one, b.call(sp.log, u)),),
     s.rel_entr: (
@@ -326,32 +314,32 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.tandg: (lambda b, p, u: _degree(b, b.add(b.one, b.power(p, b.two))),),
     s.cotdg: (lambda b, p, u: _degree(b, b.sub(b.minus_one, b.power(p, b.two))),),
     # SymPy divides by u**2 - 1 in the derivatives of legendre and chebyshevu: 0/0 at the ends of the interval
-    sp.legendre: (_zero, _of_lower_degree(lambda b, n, u: _gegenbauer(b, n, Fraction(3, 2), u))),
-    sp.chebyshevt: (_zero, _of_lower_degree(lambda b, n, u: b.mul(n, b.call(sp.chebyshevu, b.sub(n, b.one), u)))),
-    sp.chebyshevu: (_zero, _of_lower_degree(lambda b, n, u: b.mul(b.two, _gegenbauer(b, n, 2, u)))),
+    sp.legendre: (zero, _of_lower_degree(lambda b, n, u: _gegenbauer(b, n, Fraction(3, 2), u))),
+    sp.chebyshevt: (zero, _of_lower_degree(lambda b, n, u: b.mul(n, b.call(sp.chebyshevu, b.sub(n, b.one), u)))),
+    sp.chebyshevu: (zero, _of_lower_degree(lambda b, n, u: b.mul(b.two, _gegenbauer(b, n, 2, u)))),
     sp.gegenbauer: (
-        _zero, _zero,
+        zero, zero,
         _of_lower_degree(
             lambda b, n, a, u: b.mul(b.two, a, b.call(sp.gegenbauer, b.sub(n, b.one), b.add(a, b.one), u))
         ),
     ),
-    sp.jacobi: (_zero, _zero, _zero, _of_lower_degree(_jacobi)),
-    sp.laguerre: (_zero, _of_lower_degree(lambda b, n, u: _laguerre(b, n, b.zero, u))),
-    sp.assoc_laguerre: (_zero, _zero, _of_lower_degree(_laguerre)),
-    sp.hermite: (_zero, _hermite(sp.hermite, 2)),
-    s.hermitenorm: (_zero, _hermite(s.hermitenorm, 1)),
-    s.hyp0f1: (_zero, lambda b, p, c, u: b.div(b.call(s.hyp0f1, b.add(c, b.one), u), c)),
-    s.hyp1f1: (_zero, _zero, _hyp1f1),
-    s.hyp2f1: (_zero, _zero, _zero, _hyp2f1),
+    sp.jacobi: (zero, zero, zero, _of_lower_degree(_jacobi)),
+    sp.laguerre: (zero, _of_lower_degree(lambda b, n, u: _laguerre(b, n, b.zero, u))),
+    sp.assoc_laguerre: (zero, zero, _of_lower_degree(_laguerre)),
+    sp.hermite: (zero, _hermite(sp.hermite, 2)),
+    s.hermitenorm: (zero, _hermite(s.hermitenorm, 1)),
+    s.hyp0f1: (zero, lambda b, p, c, u: b.div(b.call(s.hyp0f1, b.add(c, b.one), u), c)),
+    s.hyp1f1: (zero, zero, _hyp1f1),
+    s.hyp2f1: (zero, zero, zero, _hyp2f1),
     s.hyperu: (
-        _zero, _zero,
+        zero, zero,
         lambda b, p, a, c, u: b.neg(b.mul(a, b.call(s.hyperu, b.add(a, b.one), b.add(c, b.one), u))),
     ),
     s.ellipkm1: (ranged.ellipkm1,),
-    s.jacobi_sn: (lambda b, p, u, m: b.mul(b.call(s.jacobi_cn, u, m), b.call(s.jacobi_dn, u, m)), _zero),
-    s.jacobi_cn: (lambda b, p, u, m: b.neg(b.mul(b.call(s.jacobi_sn, u, m), b.call(s.jacobi_dn, u, m))), _zero),
-    s.jacobi_dn: (lambda b, p, u, m: b.neg(b.mul(m, b.call(s.jacobi_sn, u, m), b.call(s.jacobi_cn, u, m))), _zero),
-    s.jacobi_am: (lambda b, p, u, m: b.call(s.jacobi_dn, u, m), _zero),
+    s.jacobi_sn: (lambda b, p, u, m: b.mul(b.call(s.jacobi_cn, u, m), b.call(s.jacobi_dn, u, m)), zero),
+    s.jacobi_cn: (lambda b, p, u, m: b.neg(b.mul(b.call(s.jacobi_sn, u, m), b.call(s.jacobi_dn, u, m))), zero),
+    s.jacobi_dn: (lambda b, p, u, m: b.neg(b.mul(m, b.call(s.jacobi_sn, u, m), b.call(s.jacobi_cn, u, m))), zero),
+    s.jacobi_am: (lambda b, p, u, m: b.call(s.jacobi_dn, u, m), zero),
     s.wrightomega: (lambda b, p, u: b.div(p, b.add(b.one, p)),),
     s.spence: (ranged.spence,),
     sp.Si: (lambda b, p, u: b.call(sp.sinc, u),),  # SymPy's sin(u)/u and sinh(u)/u are 0/0 at 0

@@ -52,10 +52,14 @@ def _formula(self: Any, name: str, *args: Any) -> Any:
     return np.reshape(np.broadcast_to(callee(getattr(self, name))(*rows), np.shape(rows[0])), shape)
 
 
-def _selected(name: str, valid: Any, inside: Any, is_above: Any, inner: Any) -> Any:
+def _selected(valid: Any, inside: Any, inner: Any, outside: Any) -> Any:
+    """The formula inside, and NaN for arguments that are not valid: a factor, so that its slopes are NaN there too."""
+    return np.where(np.logical_and(valid, np.logical_not(inside)), outside, inner * np.where(valid, 1.0, math.nan))
+
+
+def _outside(name: str, is_above: Any) -> Any:
     below, above = _OUTSIDE[name]
-    outside = below if below == above else np.where(is_above, above, below)
-    return np.where(valid, np.where(inside, inner, outside), math.nan)
+    return below if below == above else np.where(is_above, above, below)
 
 
 def _continuous(name: str) -> Method:
@@ -66,7 +70,7 @@ def _continuous(name: str) -> Method:
         inside = _formula(self, "_support_mask" if name.endswith("pdf") else "_open_support_mask", x, *args)
         inner = _formula(self, f"_{name}", x, *args)
         inner = inner / scale if name == "pdf" else inner - np.log(scale) if name == "logpdf" else inner
-        return _selected(name, valid, inside, x >= self._get_support(*args)[1], inner)
+        return _selected(valid, inside, inner, _outside(name, x >= self._get_support(*args)[1]))
 
     return method
 
@@ -81,7 +85,7 @@ def _discrete(name: str) -> Method:
             inside = np.logical_and(inside, _formula(self, "_nonzero", k, *args))
         inner = _formula(self, f"_{name}", k, *args)
         inner = inner if name.startswith("log") else np.clip(inner, 0, 1)
-        return _selected(name, np.logical_and(self._argcheck(*args), k == k), inside, k >= last, inner)
+        return _selected(np.logical_and(self._argcheck(*args), k == k), inside, inner, _outside(name, k >= last))
 
     return method
 
@@ -90,12 +94,11 @@ def _quantile(name: str) -> Method:
     def method(self: Any, q: Any, *args: Any, **keywords: Any) -> Any:
         args, loc, scale = _arrays(*self._parse_args(*args, **keywords))
         q = _array(q)
-        valid = np.logical_and(np.logical_and(self._argcheck(*args), scale > 0), loc == loc)
+        valid = np.logical_and(np.logical_and(self._argcheck(*args), scale > 0), (loc == loc) & (q >= 0) & (q <= 1))
         ends = [end * scale + loc for end in self._get_support(*args)]
         at_0, at_1 = ends if name == "ppf" else ends[::-1]
         inner = _formula(self, f"_{name}", q, *args) * scale + loc
-        inner = np.where((q > 0) & (q < 1), inner, np.where(q == 0, at_0, np.where(q == 1, at_1, math.nan)))
-        return np.where(valid, inner, math.nan)
+        return _selected(valid, (q > 0) & (q < 1), inner, np.where(q == 0, at_0, at_1))
 
     return method
 
@@ -162,13 +165,8 @@ def _normal(self: Any, mean: Any, cov: Any, allow_singular: Any) -> _Normal:
     if not holds_traced((cov,)):
         plain = None if mean is None else np.zeros(np.shape(mean))
         dimensions, zeros, known = self._process_parameters(plain, cov, allow_singular)
-        return (
-            dimensions,
-            zeros if mean is None else np.reshape(mean, np.shape(zeros)),
-            known.whiten,
-            known.log_pdet,
-            known,
-        )
+        mean = zeros if mean is None else np.reshape(mean, np.shape(zeros))
+        return dimensions, mean, known.whiten, known.log_pdet, known
     dimensions = mean.size if mean is not None else 1 if cov.ndim < 2 else len(cov)
     if cov.ndim < 2 and cov.size in (1, dimensions):
         cov = np.reshape(cov, (-1, 1)) * np.eye(dimensions)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special, stats
 
 import symad as sa
 from tests.support import mixes
@@ -106,3 +107,48 @@ def test_the_slope_of_a_step_in_its_value_at_zero_is_nan_at_nan() -> None:
     for gradient in (sa.grad(np.heaviside, argnums=1), sa.jacfwd(np.heaviside, argnums=1)):
         for found in (gradient(NAN, 0.5), sa.compile(gradient, 1.0, 1.0)(NAN, 0.5)):
             assert math.isnan(found)
+
+
+# Where a function has no value: its slope is a formula that may have one there.
+OUTSIDE: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "exp1": (special.exp1, -1.0),
+    "ellipk": (special.ellipk, 2.0),
+    "ellipe": (special.ellipe, 2.0),
+    "gammainc of shape 1": (lambda x: special.gammainc(1.0, x), -1.0),
+    "chdtr": (lambda x: special.chdtr(2.0, x), -1.0),
+    "gdtrc": (lambda x: special.gdtrc(3.0, 1.0, x), -1.0),
+    "betainc of shapes 1": (lambda x: special.betainc(1.0, 1.0, x), 1.5),
+    "fdtr": (lambda x: special.fdtr(2.0, 3.0, x), -1.0),
+    "normal, deviation": (lambda x: stats.norm.logpdf(1.0, 0.0, x), -1.0),
+    "exponential, scale": (lambda x: stats.expon.pdf(1.0, scale=x), -1.0),
+    "uniform, scale": (lambda x: stats.uniform.cdf(0.5, scale=x), -1.0),
+    "gamma, shape": (lambda x: stats.gamma.cdf(1.0, x), -1.0),
+    "beta, shape": (lambda x: stats.beta.logpdf(0.5, x, 2.0), -1.0),
+    "t, freedom": (lambda x: stats.t.sf(1.0, x), -2.0),
+    "poisson, mean": (lambda x: stats.poisson.logpmf(2, x), -1.0),
+    "binomial, probability": (lambda x: stats.binom.pmf(1, 3, x), 1.5),
+    "negative binomial, probability": (lambda x: stats.nbinom.cdf(2, 3, x), -0.5),
+    "quantile of a probability": (stats.norm.ppf, 1.5),
+    "quantile, scale": (lambda x: stats.gamma.isf(0.3, 2.0, scale=x), -1.0),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_where_a_function_has_no_value_it_has_no_slope(name: str) -> None:
+    function, place = OUTSIDE[name]
+    assert math.isnan(function(place))
+    gradient = sa.value_and_grad(function)
+    for value, slope in (gradient(place), sa.compile(gradient, 0.6)(place)):
+        assert math.isnan(value)
+        assert math.isnan(slope)
+    value, slope = gradient(0.6)
+    assert value == pytest.approx(function(0.6), rel=1e-13)
+    assert slope == pytest.approx((function(0.6 + 1e-5) - function(0.6 - 1e-5)) / 2e-5, rel=1e-6)
+
+
+def test_a_likelihood_of_a_negative_deviation_has_no_gradient() -> None:
+    data = np.linspace(0.1, 3.0, 7)
+    gradient = sa.grad(lambda p: -np.sum(stats.norm.logpdf(data, p[0], p[1])))
+    point = np.array([1.0, -2.0])
+    for found in (gradient(point), sa.compile(gradient, np.ones(2))(point)):
+        assert np.isnan(found).all()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath
+import numpy as np
 import pytest
 import sympy as sp
 
 import codegen.special_heads as s
+import symad as sa
 from codegen.evaluation.interpret import evaluate
 from symad.rules.partials import edges
 from symad.rules.ranged_rules import _expansion
@@ -42,3 +46,14 @@ def test_the_expansion_of_bessel_functions(order):
     wanted = mpmath.sqrt(2 * u / mpmath.pi) * mpmath.exp(u) * mpmath.besselk(order, u)
     found = sum(coefficient / u**k for k, coefficient in enumerate(_expansion(order)))
     assert float(found) == pytest.approx(float(wanted), rel=1e-15)
+
+
+@pytest.mark.parametrize("remainder", [lambda u, v: u % v, np.mod, np.fmod, math.fmod], ids=str)
+@pytest.mark.parametrize(("u", "v"), [(1.0, 0.1), (6.0, 0.6), (-1.0, 0.1), (1.0, 0.4), (7.0, -0.7), (-3.0, 0.3)])
+def test_a_remainder_has_the_slope_of_the_quotient_that_it_belongs_to(remainder, u, v):
+    """1.0 % 0.1 is 1.0 - 9 * 0.1, and 1.0 / 0.1 is rounded to 10."""
+    whole = round((u - float(remainder(u, v))) / v)
+    assert float(remainder(u, v)) == pytest.approx(u - whole * v, abs=1e-15)
+    gradient = sa.grad(remainder, argnums=(0, 1))
+    for slopes in (gradient(u, v), sa.compile(gradient, 2.0, 0.3)(u, v)):
+        assert tuple(slopes) == (1.0, -whole)
