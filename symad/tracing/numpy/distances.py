@@ -85,6 +85,7 @@ _FURTHER = {  # which arguments `cdist` and `pdist` take
     "minkowski": {"p", "w"}, "mahalanobis": {"VI"}, "seuclidean": {"V"}, "chebyshev": set[str](),
     "jensenshannon": set[str](),
 }  # fmt: skip
+_ROOTS = {"euclidean", "minkowski", "seuclidean", "mahalanobis", "jensenshannon"}
 _NEEDED = {"mahalanobis", "seuclidean"}  # whose arguments SciPy estimates from all points
 
 
@@ -141,21 +142,22 @@ def _refuse(name: str, metric: Any, out: Any, keywords: dict[str, Any]) -> NoRet
     )
 
 
+def _of_pairs(distance: _Distance, left: Any, right: Any, is_root: bool) -> Any:
+    """Distances of all pairs; of a point from itself the slope is 0, where a root would have none."""
+    found = distance(left[:, None, :], right[None, :, :])
+    if not (is_root and holds_traced((left,)) and holds_traced((right,)) and np.array_equal(left.nodes, right.nodes)):
+        return found
+    return np.where(np.eye(len(left), dtype=bool), np.sum(left - left, axis=-1)[:, None], found)
+
+
 @stands_in_for(f"{_HERE}.cdist")
-def cdist(
-    XA: Any,  # noqa: N803 (SciPy's names)
-    XB: Any,  # noqa: N803
-    metric: Any = "euclidean",
-    *,
-    out: Any = None,
-    **keywords: Any,
-) -> Any:
+def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **keywords: Any) -> Any:  # noqa: N803 (SciPy's)
     """Distances of each row of one matrix from each row of another."""
     distance = _metric("cdist", metric, out, keywords)
     left, right = _points("cdist", XA), _points("cdist", XB)
     if left.shape[1] != right.shape[1]:
         raise ValueError("XA and XB must have the same number of columns (i.e. feature dimension.)")
-    return distance(left[:, None, :], right[None, :, :])
+    return _of_pairs(distance, left, right, isinstance(metric, str) and metric in _ROOTS)
 
 
 @stands_in_for(f"{_HERE}.pdist")
@@ -186,4 +188,4 @@ def squareform(X: Any, force: Any = "no", checks: bool = True) -> Any:  # noqa: 
 def distance_matrix(x: Any, y: Any, p: Any = 2, threshold: int = 1000000) -> Any:
     """Distances of each row of one matrix from each row of another."""
     left, right = _points("distance_matrix", x), _points("distance_matrix", y)
-    return _minkowski(left[:, None, :], right[None, :, :], p)
+    return _of_pairs(partial(_minkowski, p=p), left, right, is_root=True)

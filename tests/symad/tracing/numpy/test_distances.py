@@ -53,3 +53,22 @@ def test_squareform_is_its_own_inverse():
 def test_other_metrics_are_refused(f):
     with pytest.raises(TraceError, match="traced are euclidean"):
         sa.grad(f)(POINTS)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.sum((1 + 3**0.5 * cdist(x, x)) * np.exp(-(3**0.5) * cdist(x, x))),
+    lambda x: (lambda y: np.sum(np.exp(-cdist(y, y, "minkowski", p=3))))(x / 2),
+    lambda x: np.sum(np.exp(-scipy.spatial.distance_matrix(x, x))),
+    lambda x: np.sum(np.sin(cdist(x, x, "seuclidean", V=[1.0, 2.0, 3.0]))),
+])  # fmt: skip
+def test_points_are_no_distance_from_themselves_with_a_slope_of_0(f):
+    """A root has no slope at 0, and there this one stays."""
+    gradient = sa.value_and_grad(f)
+    kernel, wanted = sa.compile(gradient, POINTS), slope(f, POINTS)
+    for value, found in (gradient(POINTS), kernel(POINTS)):
+        assert value == pytest.approx(f(POINTS), rel=1e-14)
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8)
+    broken = POINTS.copy()
+    broken[2, 1] = np.nan
+    assert np.isnan(kernel(broken)[0])
+    assert np.isnan(sa.value_and_grad(lambda x: cdist(x, x)[2, 2])(broken)[0])
