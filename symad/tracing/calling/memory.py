@@ -30,8 +30,8 @@ def _matrix(*sizes: Any, **keywords: Any) -> Shape:
     return int(rows), int(rows if columns is None else columns)
 
 
-def _outer(a: Any, b: Any, *_: Any) -> Shape:
-    return np.size(a), np.size(b)
+def _padded(array: Any, pad_width: Any, *_: Any, **keywords: Any) -> Shape:
+    return tuple(np.add(np.shape(array), np.sum(np.broadcast_to(pad_width, (np.ndim(array), 2)), axis=1)).tolist())
 
 
 def _repeated(a: Any, repeats: Any, *_: Any, **keywords: Any) -> Shape:
@@ -56,10 +56,12 @@ def _diagonal(v: Any, k: Any = 0) -> Shape:
 SHAPES: dict[Callable[..., Any], Callable[..., Shape]] = {
     np.zeros: _of_shape, np.ones: _of_shape, np.empty: _of_shape, np.full: _of_shape,
     np.zeros_like: _like, np.ones_like: _like, np.empty_like: _like, np.full_like: _like,
-    np.eye: _matrix, np.tri: _matrix, np.identity: _matrix, np.outer: _outer, np.kron: _outer,
+    np.eye: _matrix, np.tri: _matrix, np.identity: _matrix, np.pad: _padded,
     np.tile: lambda a, reps: (np.size(a) * math.prod(_of_shape(reps)),),
+    **dict.fromkeys((np.outer, np.kron), lambda a, b, *_: (np.size(a), np.size(b))),
+    np.vander: lambda x, N=None, *_, **keywords: (np.size(x), np.size(x) if N is None else int(N)),  # noqa: N803
     np.repeat: _repeated, np.arange: _counted, np.linspace: _spaced, np.logspace: _spaced, np.diag: _diagonal,
-    np.diagflat: _diagonal,
+    np.diagflat: _diagonal, np.resize: lambda a, new_shape: _of_shape(new_shape),
 }  # fmt: skip
 
 

@@ -236,7 +236,7 @@ _MAKERS: dict[Function, Function | None] = {
     np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
     np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,
     np.kron: None, np.concatenate: None, np.stack: None, np.vstack: None, np.hstack: None, np.column_stack: None,
-    np.tri: None, np.triu: None, np.tril: None, np.meshgrid: None,
+    np.tri: None, np.triu: None, np.tril: None, np.meshgrid: None, np.resize: None, np.pad: None, np.vander: None,
 }  # fmt: skip
 
 

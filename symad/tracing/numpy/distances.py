@@ -15,8 +15,6 @@ from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.node_operands import holds_traced
 
 _HERE = "scipy.spatial.distance"
-
-
 _Distance = Callable[..., Any]
 
 
@@ -145,9 +143,8 @@ def _refuse(name: str, metric: Any, out: Any, keywords: dict[str, Any]) -> NoRet
 def _of_pairs(distance: _Distance, left: Any, right: Any, is_root: bool) -> Any:
     """Distances of all pairs; of a point from itself the slope is 0, where a root would have none."""
     found = distance(left[:, None, :], right[None, :, :])
-    if not (is_root and holds_traced((left,)) and holds_traced((right,)) and np.array_equal(left.nodes, right.nodes)):
-        return found
-    return np.where(np.eye(len(left), dtype=bool), np.sum(left - left, axis=-1)[:, None], found)
+    is_own = is_root and holds_traced((left,)) and holds_traced((right,)) and np.array_equal(left.nodes, right.nodes)
+    return np.where(np.eye(len(left), dtype=bool), np.sum(left - left, axis=-1)[:, None], found) if is_own else found
 
 
 @stands_in_for(f"{_HERE}.cdist")

@@ -48,7 +48,20 @@ def like(x):
     return np.sum(np.zeros_like(x, shape=(1000, 1000))) + x[0]
 
 
-LARGE = [(zeros, FEW), (eye, FEW), (outer, MANY), (broadcast, MANY), (tile, FEW), (like, FEW)]
+def resized(x):
+    return np.sum(np.resize(x, 10**7) ** 2)
+
+
+def padded(x):
+    return np.sum(np.pad(x, (10**6, 0), mode="edge") ** 2)
+
+
+def powers(x):
+    return np.sum(np.vander(x, 10**6) ** 2)
+
+
+LARGE = [(zeros, FEW), (eye, FEW), (outer, MANY), (broadcast, MANY), (tile, FEW), (like, FEW),
+         (resized, FEW), (padded, FEW), (powers, FEW)]  # fmt: skip
 
 
 def peak(run):
@@ -169,6 +182,8 @@ CALLS = {
     np.logspace: [(0, 1, 7)], np.diag: [(np.ones(3),), (np.ones(3), -2), (np.eye(3),)], np.diagflat: [(np.ones(3), 1)],
     np.zeros_like: [(np.ones((2, 3)),)], np.ones_like: [(np.ones(2),)], np.full_like: [(np.ones(2), 3.0)],
     np.ones: [(3,)], np.empty: [((2, 2),)], np.empty_like: [(np.ones(3),)],
+    np.resize: [(np.ones(3), 7), (np.ones(3), (2, 2))], np.vander: [(np.ones(3),), (np.ones(3), 5)],
+    np.pad: [(np.ones(3), 2), (np.ones((2, 3)), ((1, 2), (0, 3))), (np.ones(3), (1, 2))],
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import mpmath
 import numpy as np
@@ -48,7 +49,7 @@ def test_the_expansion_of_bessel_functions(order):
     assert float(found) == pytest.approx(float(wanted), rel=1e-15)
 
 
-@pytest.mark.parametrize("remainder", [lambda u, v: u % v, np.mod, np.fmod, math.fmod], ids=str)
+@pytest.mark.parametrize("remainder", [operator.mod, np.mod, np.fmod, math.fmod], ids=["%", "mod", "fmod", "math"])
 @pytest.mark.parametrize(("u", "v"), [(1.0, 0.1), (6.0, 0.6), (-1.0, 0.1), (1.0, 0.4), (7.0, -0.7), (-3.0, 0.3)])
 def test_a_remainder_has_the_slope_of_the_quotient_that_it_belongs_to(remainder, u, v):
     """1.0 % 0.1 is 1.0 - 9 * 0.1, and 1.0 / 0.1 is rounded to 10."""
