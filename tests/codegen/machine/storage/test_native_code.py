@@ -111,7 +111,9 @@ def test_a_process_that_calls_imports_no_compiler(tmp_path: Path) -> None:
     result, heavy, count = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split("\n")[:3]
     assert bytes.fromhex(result) == kernel(POINT).tobytes()
     assert heavy == ""
-    assert int(count) <= 56  # of some six hundred files; the last that came is `bound`
+    assert (
+        int(count) <= 58
+    )  # of some six hundred files; the last that came are `deprecation` and `old_names`, until 0.3
 
 
 @pytest.fixture
