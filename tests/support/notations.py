@@ -49,6 +49,11 @@ FORMULAS: dict[str, dict[str, str]] = {
         "x_1x_2^2": "x_1*x_2**2",
         "log_2x": "log2(x)",
         "1/2 x/y v": "x*v/(2*y)",
+        "(x² + 1)2x": "(x**2 + 1)*2*x",
+        "(x+1)^2 2x": "(x + 1)**2*2*x",
+        "x + 5 %": "x + Rational(1, 20)",
+        "nRT/V": "n*R*T/V",
+        "U_0(1 - e^{-x})": "U_0*(1 - exp(-x))",
     },
     "Signs": {
         "x² + x³": "x**2 + x**3",
@@ -72,6 +77,10 @@ FORMULAS: dict[str, dict[str, str]] = {
         "2|x||y|": "2*Abs(x)*Abs(y)",
         "||x| − 1|": "Abs(Abs(x) - 1)",
         "ln |x|": "log(Abs(x))",
+        "⁵√x": "x**Rational(1, 5)",
+        "√2 x": "sqrt(2)*x",
+        "√x/√(1+x²)": "sqrt(x)/sqrt(1 + x**2)",
+        "sin x/|x|": "sin(x)/Abs(x)",
         "sgn x": "sign(x)",
     },
     "Functions": {
@@ -126,6 +135,8 @@ FORMULAS: dict[str, dict[str, str]] = {
     "LaTeX": {
         "\\frac{x}{1+x^2}": "x/(1 + x**2)",
         "\\frac12 x": "x/2",
+        "\\cos\\omega t": "cos(omega*t)",
+        "\\begin{cases} x^2 & x \\ge 0 \\\\ -x & x < 0 \\end{cases}": "Piecewise((x**2, x >= 0), (-x, x < 0))",
         "\\dfrac{1}{2\\sqrt{x}}": "1/(2*sqrt(x))",
         "\\sqrt[3]{x}": "cbrt(x)",
         "\\sqrt[4]{x}": "x**Rational(1, 4)",
@@ -206,6 +217,10 @@ ANSWERS = [
     Answer("sin^2 x", "2(cosx)(sinx)"),
     Answer("x lnx", "1 + (lnx)"),
     Answer("x^3", "\\dot{y} = 3x^2"),
+    Answer("x^3", "\\frac{df}{dx}(x) = 3x^2"),
+    Answer("x^4", "y^{(4)} = 24", order=4),
+    Answer("x^2", "d(x²) = 2x dx"),
+    Answer("|x|", "1 if x > 0, -1 if x < 0"),
     Answer("x^2", "((x+h)^2 - x^2)/h = 2x + h → 2x as h → 0"),
     Answer("x^2", "lim_{h→0} ((x+h)^2 - x^2)/h = 2x"),
     Answer("sin x", "sin(x+h) = sin x + h cos x + O(h²)"),
@@ -249,8 +264,8 @@ PRECEDENCE = [
     ),
     (
         "no sign between factors",
-        "a product",
-        "`2x sin x`",
+        "a product; so is a number behind a parenthesis, before a letter and where other powers are written as such",
+        "`2x sin x`, `(x²+1)2x`",
     ),
     (
         "`·`, `/`",
@@ -273,6 +288,6 @@ ASKED_BACK = [
     "sin x y", "sin 2 x", "sin x(x+1)", "sin x/2", "ln 2 sin x", "exp x sin x", "sin^-2 x",
     "1/2x", "1/xy", "e^xy", "e^2x", "x^2n", "x^1/2", "√xy", "x3", "2x4", "√2x", "√x/2", "√x²", "2½", "|x|y|n|", "x^n!",
     "n!!", "lg x", "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "h(x+1)", "u(2x)", "3,5 max(x, 1)",
-    "mu^2 bc", "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "sint", "det x", "x^T x", "rate x",
-    "f'(x) = x", "e^-x²/2", "x^-1/2", "√1-x²", "2x !", "acos(x)", "senx", "a_nx^n", "e2x",
+    "mu^2 bc", "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "(x+1)2x", "sint", "det x", "x^T x",
+    "rate x", "f'(x) = x", "e^-x²/2", "x^-1/2", "√1-x²", "2x !", "acos(x)", "senx", "a_nx^n", "e2x",
 ]  # fmt: skip

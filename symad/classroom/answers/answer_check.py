@@ -278,7 +278,20 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
     if step.condition and False in verdicts:
         verdicts = {None}  # it may be right under its condition
     right = False if False in verdicts else None if None in verdicts else True
+    if right and (whole := _without_gaps(step.expression)) != step.expression:
+        said = replace(step, condition="its cases")
+        if not _judged(replace(said, expression=whole), problem).right:
+            return Judged(said, None, dict.fromkeys(terms, Agreement(None)), written, expected)
     return Judged(step, right, terms, written, expected)
+
+
+def _without_gaps(expression: sp.Expr) -> sp.Expr:
+    """Return an expression in which cases have some wrong value where none of them holds."""
+
+    def filled(*cases: Any) -> sp.Expr:
+        return sp.Piecewise(*cases, (sp.pi**5 + sp.E, True))
+
+    return expression.replace(sp.Piecewise, filled)
 
 
 def _is_rounded(step: AnswerStep, problem: AnswerProblem, levels: Levels, expected: sp.Expr) -> bool:

@@ -13,11 +13,12 @@ from sympy.core.function import AppliedUndef
 from codegen.records import dataclass
 from symad.classroom.answers.answer_names import AnswerNames
 from symad.classroom.answers.answer_problem import AnswerProblem
-from symad.classroom.answers.answer_statements import Statement, cases_of, lines_of, rewritten, sides_of, statements
+from symad.classroom.answers.answer_statements import Statement, lines_of, rewritten, sides_of, statements
 from symad.classroom.answers.answer_text import left_side, without_note, without_remainder
 from symad.classroom.answers.step_of_quotients import LIMIT, MOVED, STEP, at_zero, completed
 from symad.classroom.equality.equality import agreement
 from symad.classroom.expansion.epsilon import monomial
+from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import FormulaReading, reading
 from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
@@ -26,7 +27,6 @@ from symad.tracing.calling.user_place import refusal
 MOST_LINES = 100
 _DECIMAL = re.compile(r"\d[.,]\d|\.\d")
 _DOTS = re.compile(r"[-+−]\s*(?:\.\.\.|…|\\[lc]?dots)\s*$")
-_COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class Reader:
 
     def _line(self, number: int, line: Any) -> list[AnswerStep]:
         if isinstance(line, str):
-            line = rewritten(line, self.names.is_known)
+            point = plain(str(self.names.point)) if not self.problem.dependent_name else ""
+            line = rewritten(line, self.names.is_known, point)
             said = statements(line, self.names.is_known)
             return [step for statement in said for step in self._statement(number, line, statement)]
         parts = line.args if isinstance(line, sp.Equality) else [line]
@@ -93,7 +94,7 @@ class Reader:
         if len(cut) > 1 and (definition := self._definition(number, line, cut)) is not None:
             return [definition]
         own = [left_side(line[start:end]) for _, start, end in cut[:-1]]
-        while own and own[0] is not None and own[0].order == 0 and not self.names.is_known(own[0].letter):
+        while own and own[0] is not None and own[0].order == 0 and self.names.is_own_name(own[0]):
             cut, own = cut[1:], own[1:]  # v(t) = s'(t) = 9.8 t, with the pupil's own name of the function
         sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
         if not goes_on:
@@ -120,7 +121,7 @@ class Reader:
             step = self._step(number, line[start:end].strip(), self._read(number, line, start, end))
         except ArgumentError:
             return None
-        self.names.define(word, step.expression)
+        self.names.define(word, step.expression, called="(" in cut[0][0])
         return replace(step, about=step.expression, defines=True)
 
     def _step(
@@ -198,28 +199,18 @@ class Reader:
             raise refusal(f"the remainder O({line[slice(*part)].strip()}) in line {number}", do=do)
 
     def _read(self, number: int, line: str, start: int, end: int) -> FormulaReading:
-        if (cases := cases_of(line[start:end])) is not None:
-            return FormulaReading(sp.Piecewise(*(self._case(number, *case) for case in cases)))
         line = line[:start] + self.names.with_ratios(line[start:end]) + line[end:]
         options: dict[str, Any] = {"part": (start, end), **self.names.options()}
         try:
             found = reading(line, self.names.names, **options)
             has_decimals = _DECIMAL.search(line[start:end]) is not None
             rounded = reading(line, self.names.names, decimals=True, **options) if has_decimals else None
+            found, rounded = self.names.written_out(found), rounded and self.names.written_out(rounded)
         except ArgumentError as error:
             raise ArgumentError(error.what, where=f"line {number}, {error.where}", why=error.why, do=error.do) from None
         if large := too_large(found.expression):
             raise refusal(f"line {number}: {large}", do="give a shorter line")
         return replace(found, rounded=rounded)
-
-    def _case(self, number: int, value: str, condition: str) -> tuple[sp.Expr, Any]:
-        """Return a row of a piecewise formula. A condition compares two formulas, or is a word such as "otherwise"."""
-        found = re.fullmatch(r"([^<>=]+)(<=|>=|<|>)([^<>=]+)", condition)
-        if found is None and not re.fullmatch(r"\s*(?:otherwise|else|sonst|sinon)\s*", condition):
-            raise refusal(f"the case {condition!r} in line {number}", do="write x > 0, x < 0 or otherwise")
-        texts = [value, *((found[1], found[3]) if found else ())]
-        read, *compared = (self._read(number, text, 0, len(text)).expression for text in texts)
-        return read, _COMPARISONS[found[2]](*compared) if found else sp.true
 
     def _coefficients(self, mine: Mapping[Any, Any]) -> AnswerStep:
         """Return a table of coefficients as one line."""

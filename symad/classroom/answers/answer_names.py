@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from symad.classroom.answers.answer_problem import AnswerProblem, real, undefined
-from symad.classroom.answers.answer_text import left_side
+from symad.classroom.answers.answer_text import LeftSide, left_side
 from symad.classroom.formulas.formula_names import CONSTANTS, Name, known, plain
+from symad.classroom.formulas.read import FormulaReading
 from symad.display.mathematics import too_large
 from symad.tracing.calling.user_place import refusal
 
@@ -93,9 +95,26 @@ class AnswerNames:
         is_other = self.is_known(word) or word in (self.problem.name, "f", *CONSTANTS) or (found[2] and sides > 2)
         return "" if is_other else word
 
-    def define(self, word: str, part: sp.Expr) -> None:
-        """Keep the answer's name for a part of the formula."""
-        self.names[word] = self.own[word] = part
+    def define(self, word: str, part: sp.Expr, *, called: bool) -> None:
+        """Keep what the answer calls a part of the formula, a function where it is written with its argument."""
+        self.own[word] = part
+        self.names[word] = sp.Function(word) if called else part
+
+    def written_out(self, read: FormulaReading) -> FormulaReading:
+        """Return a reading in which the functions that the answer defines stand written out."""
+        whole = read.expression
+        for word, part in self.own.items():
+            function = self.names[word]
+            if isinstance(function, UndefinedFunction) and whole.has(function):
+                whole = _with_places(whole).replace(function, lambda at, part=part: part.subs(self.point, at)).doit()
+        derives = read.derives or (whole != read.expression and read.expression.has(sp.Derivative, sp.Subs))
+        return replace(read, expression=whole, derives=derives)
+
+    def is_own_name(self, left: LeftSide) -> bool:
+        """Return whether a left side such as v(t), or v(3) at the point 3, is what the pupil calls the function."""
+        numbers = re.fullmatch("-?[0-9.]+", left.variable)
+        is_there = not numbers or (self.point and self.problem.value(self.point) == sp.Rational(left.variable))
+        return bool(is_there) and not self.is_known(left.letter)
 
     def is_named(self, expression: sp.Expr) -> bool:
         """Whether an expression contains f by name."""

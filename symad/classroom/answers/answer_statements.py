@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_text import ARROW, without_typesetting
+from symad.classroom.answers.answer_text import ARROW, left_side, without_typesetting
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.tokens import STYLED
 
@@ -21,8 +21,8 @@ _LABEL = re.compile(
 )
 _CONNECTIVE = re.compile(
     r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|we get|we have|i get|it is|"
-    r"it follows that|put|set|for|giving|gives|about|approximately|roughly|somit|daher|folglich|dann|sei|mit|und|"
-    r"etwa|rund|donc|alors|ainsi|soit|avec|et|on a|on obtient|environ)\b[\s,:]*",
+    r"it follows that|put|set|for|giving|gives|about|approximately|roughly|somit|daher|folglich|dann|sei|setze|ist|mit|"
+    r"und|etwa|rund|donc|alors|ainsi|soit|avec|et|on a|on pose|on obtient|environ)\b[\s,:]*",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
@@ -31,15 +31,23 @@ _CONDITION = re.compile(
 )
 _END = re.compile(r"(?:\s|;|,|∎|□|✓|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
 _BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
-_DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z])\s*=\s*(.*\S)\s*\\?[,;]?\s*d\s*([a-zA-Z])\s*")
+_DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s*(?:\\?[,;]\s*)?d\s*([a-zA-Z])\s*")
+_UPRIGHT_D = re.compile(r"\\mathrm\s*(?:\{\s*d\s*\}|d(?![a-z]))\s*")
+_VALUE = re.compile(  # y'|_{x=2} and \frac{dy}{dx}(2) =
+    r"(?:\\left\s*\.)?(?P<left>[^=,;|]*?)(?:\\(?:right|[bB]igg?r?))?\s*\|\s*_\s*"
+    r"(?:\{\s*\w+\s*=(?P<in_braces>(?:[^{}=]|\{[^{}]*\})+)\}|\(\s*\w+\s*=(?P<in_parentheses>[^()=]+)\))"
+    r"|(?P<ratio>\\[dt]?frac\s*\{[^=|]*\}|[d∂]\S*/[d∂][^\s(]+)\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
+)
+_BRANCH = re.compile(
+    r"\s*([^=]*?\S)\s*\b(?:if|for|when|falls|für|wenn|pour|si)\b([^=]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=]*)"
+    r"|\s*([^=]*?\S)\s*\b(?:otherwise|else|sonst|sinon)\s*"
+)
 _TYPED = (
     {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
     | str.maketrans("´`", "''", "\u200b\u2060\ufeff")
     | STYLED
 )
 _DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
-_CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
-_COMPARISONS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}
 _REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]*\b[a-z]{3,}", re.IGNORECASE)
 _PHRASE = re.compile(
     r"\s*(?:the\s+|my\s+|die\s+|das\s+|la\s+)?(?:first\s+|second\s+|erste\s+|zweite\s+)?"
@@ -61,7 +69,7 @@ _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 _RULE = r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*"
 _SQUARE = re.compile(rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+{_RULE}$")
-_SPLIT = re.compile(rf"[,;]\s+|\s+(?:and|so|und|et|{ARROW})\s+")
+_SPLIT = re.compile(rf"[,;]\s+|[,;]?\s*\\q?quad\b\s*|\s+(?:and|so|und|et|{ARROW})\s+")
 _ARROW = re.compile(rf"(?:{ARROW})$")
 
 
@@ -161,14 +169,39 @@ def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -
     return start + len(code[start:end]) - len(code[start:end].lstrip()), end
 
 
-def rewritten(line: str, is_known: Callable[[str], bool]) -> str:
-    r"""Return a line without boxes and "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x).
+def rewritten(line: str, is_known: Callable[[str], bool], point: str = "") -> str:
+    r"""Return a line without boxes and "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x), branches as cases.
 
     >>> rewritten(r"\boxed{2x}", bool), rewritten("dy = 2x dx", bool), rewritten("d(x^2)/dx = 2x", bool)
     ('       2x ', 'dy/dx = 2x', 'd/dx(x^2) = 2x')
+    >>> rewritten("1 if x > 0, -1 if x < 0", bool), rewritten("dy/dx|_{x=2} = 4", bool, "x")
+    ('\\begin{cases}1 &  x > 0\\\\-1 &  x < 0\\end{cases}', "y'(2) = 4")
     """
-    line = AS_IT_VANISHES.sub("", _without_boxes(_as_ratio(line)))
+
+    def at_value(found: re.Match[str]) -> str:
+        about = left_side(found["left"] or found["ratio"] or "")
+        value = found["in_braces"] or found["in_parentheses"] or found["value"]
+        above = re.split(r"/|\}\s*\{", found["ratio"] or "y")[0]
+        is_operator = re.sub(r"\\[a-z]+|[\W\d²³]", "", above) in ("", "d")  # d/dx(x) = 1
+        if is_operator or about is None or not about.order or not point or (about.variable or point) != point:
+            return found[0]
+        return f"{about.letter}{chr(39) * about.order}({value.strip()})"
+
+    line = _VALUE.sub(at_value, _UPRIGHT_D.sub("d", line))
+    line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(line))))
     return line if is_known("D") else _DERIVED.sub(r"\1'", line)
+
+
+def _with_cases(line: str) -> str:
+    """Return a line with "1 if x > 0, -1 if x < 0" as an environment of cases."""
+    left, equals, text = line.partition("=") if re.match(r"[^<>≤≥=]*=(?!=)", line) else ("", "", line)
+    text = re.sub(r"\belse\s+(\S+)\s*$", r", \1 otherwise", text.strip(" ."))
+    parts = re.split(r"[,;]\s+|\s+(?:and|und|et)\s+", text)
+    branches = [_BRANCH.fullmatch(part) for part in parts]
+    if len(parts) < 2 or not all(branches):
+        return line
+    rows = [f"{found[1] or found[3]} & {found[2] or 'otherwise'}" for found in branches if found]
+    return f"{left}{equals}\\begin{{cases}}" + "\\\\".join(rows) + "\\end{cases}"
 
 
 def _without_boxes(line: str) -> str:
@@ -186,29 +219,12 @@ def _without_boxes(line: str) -> str:
 
 def _as_ratio(line: str) -> str:
     line = re.sub(r"^(\s*)d\s*(\([^=]*\))\s*/\s*d([a-zA-Z])(?=\s*=)", r"\1d/d\3\2", line)
+    line = re.sub(r"\\[dt]?frac\s*\{\s*d\s*(\([^=]*?\))\s*\}\s*\{\s*d\s*([a-zA-Z])\s*\}", r"d/d\2\1", line)
     found = _DIFFERENTIALS.fullmatch(line)
     if found is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", found[3]).lstrip("-")):
         return line
-    return f"{found[1]}d{found[2]}/d{found[4]} = {found[3]}"
-
-
-def cases_of(text: str) -> list[tuple[str, str]] | None:
-    r"""Return values and conditions of a piecewise formula; None for any other text.
-
-    >>> cases_of(r"\begin{cases} 1 & x>0 \\ -1 & \text{if } x<0 \end{cases}")
-    [('1', 'x>0'), ('-1', 'x<0')]
-    """
-    found = _CASES.search(text)
-    if found is None or text[: found.start()].strip() or text[found.end() :].strip(" .;,$"):
-        return None
-    rows = [row.split("&") for row in found[1].split("\\\\") if row.strip()]
-    if any(len(row) != 2 for row in rows):
-        return None
-    words = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
-    for sign, written in _COMPARISONS.items():
-        rows = [[re.sub(written, sign, cell) for cell in row] for row in rows]
-    pairs = [(value.strip(" ,"), words.sub(lambda part: part[1] or "", condition)) for value, condition in rows]
-    return [(value, re.sub(r"\b(?:if|for|when)\b", "", condition).strip(" ,.")) for value, condition in pairs]
+    ratio = f"d/d{found[4]}{found[2]}" if found[2].startswith("(") else f"d{found[2]}/d{found[4]}"
+    return f"{found[1]}{ratio} = {found[3]}"
 
 
 def lines_of(mine: Any) -> list[tuple[int, Any]]:
@@ -233,7 +249,8 @@ def _rows_of(line: str) -> list[str]:
 
 def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:
     """Return the sides of the equations in a part of a line, with their start and end."""
-    signs = list(_EQUALS.finditer(line, first, last))
+    cases = line.find("{cases}", first, last)
+    signs = list(_EQUALS.finditer(line, first, last if cases < 0 else cases))
     ends = [match.start() for match in signs] + [last]
     starts = [first] + [match.end() for match in signs]
     cut = [(line[start:end].strip(), start, end) for start, end in zip(starts, ends, strict=True)]

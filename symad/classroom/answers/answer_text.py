@@ -11,7 +11,9 @@ from symad.classroom.formulas.tokens import RAISED
 
 _TIMES = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
 _PRIMED = re.compile(
-    r"([A-Za-z])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*)\s*(?:\(\s*([^\W\d]\w*)\s*\))?"
+    r"([A-Za-z])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*"
+    r"|\^\s*\{?\s*\(\s*[0-9]\s*\)\s*\}?|⁽[⁰-⁹¹²³]⁾|\^\s*\{?(?:IV|iv)\}?)"
+    r"\s*(?:\(\s*([^\W\d]\w*|-?[0-9][0-9./]*)\s*\))?"
 )
 _RATIO = re.compile(rf"[d∂]{_TIMES}\s*([A-Za-z])\s*(?:\(\s*[\w, ]+\s*\))?\s*/\s*[d∂]\s?([^\W\d_]\w*?){_TIMES}")
 _MIXED = re.compile(
@@ -20,7 +22,7 @@ _MIXED = re.compile(
 _LOWERED = re.compile(r"([A-Za-z])_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}")
 _BEFORE = re.compile(r"(?:∂|D)\s*_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
-_OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*")
+_OPERATOR = re.compile(rf"D{_TIMES}(?:_\{{?[a-z]\}}?)?\s*([A-Za-z])\s*(?:\(\s*[a-z]\s*\))?")
 _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
 )
@@ -49,12 +51,13 @@ def left_side(text: str) -> LeftSide | None:
     (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
     """
     bare = text.strip(" $\t")
-    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([A-Za-z])\s*\}?", bare):
-        return LeftSide(found[2], len(found[1]))
+    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([A-Za-z])\s*\}?(?:\s*\(\s*(\w+)\s*\))?", bare):
+        return LeftSide(found[2], len(found[1]), found[3] or "")
     if found := _PRIMED.fullmatch(bare):
         letter, marks, variable = found.groups()
         order = marks.count("'") + sum(marks.count(mark) for mark in ("′", "’", "\\prime"))
-        order += 2 * marks.count("″") + 3 * marks.count("‴")
+        order += 2 * marks.count("″") + 3 * marks.count("‴") + 4 * ("iv" in marks.lower())
+        order += int((re.search("[0-9]", marks.translate(RAISED)) or "0")[0])
         return LeftSide(letter, order, variable or "")
     bare = _FRACTION.sub(r"\1/\2", bare).replace("\\partial", "∂").replace("\\mathrm{d}", "d").replace("\\", "")
     if found := _RATIO.fullmatch(bare):
@@ -75,7 +78,7 @@ def left_side(text: str) -> LeftSide | None:
     if found := re.fullmatch(rf"d{_TIMES}\s*/\s*d\s?([^\W\d_]){_TIMES}", bare):
         return LeftSide("f", int((found[1] or found[2] or "1").translate(RAISED)), found[3])
     found = _OPERATOR.fullmatch(bare)
-    return LeftSide(found[1], 1) if found else None
+    return LeftSide(found[3], int((found[1] or found[2] or "1").translate(RAISED))) if found else None
 
 
 def without_typesetting(line: str) -> str:

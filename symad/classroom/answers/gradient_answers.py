@@ -75,6 +75,7 @@ def _joined(text: str) -> str:
             return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
+    text = re.sub(r",?\s*\\q?quad\b", ", ", re.sub(r"<([^<>=]*,[^<>=]*)>", r"⟨\1⟩", text))
     text = re.sub(r"\\[,;:!]", " ", re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text))
     text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?)(?=\s*[()\[\]])", "", text)
     return re.sub(r"\\(?:langle|rangle)\b", lambda sign: "⟨⟩"[sign[0] == "\\rangle"], _MATRIX.sub(rows, text))
@@ -129,16 +130,26 @@ def _sum_of_units(side: str, symbols: Sequence[sp.Symbol]) -> list[tuple[Place, 
 
 
 def _vector(side: str, count: int, order: int) -> list[tuple[Place, str]]:
-    rows = _inside(side, count)
-    if order == 1:
-        return [((k,), text) for k, text in enumerate(rows)]
-    cells = [_inside(row, count) for row in rows]
-    return [(tuple(sorted((j, k))), cells[j][k]) for j in range(count) for k in range(count)]
+    factor, whole = _scaled(side)
+    entries: list[tuple[Place, str]] = [((), whole)]
+    for _ in range(order):
+        entries = [((*place, k), part) for place, row in entries for k, part in enumerate(_inside(row, count))]
+    return [(tuple(sorted(place)), f"({factor})({text})" if factor else text) for place, text in entries]
+
+
+def _scaled(side: str) -> tuple[str, str]:
+    """Return the factor before a vector, as in 2(x, y), and the vector."""
+    text = side.strip(" $.\t").removesuffix("^T").removesuffix("ᵀ")
+    depth = start = 0
+    for place, letter in enumerate(text):
+        start = place if depth == 0 and letter in _OPENS else start
+        depth += (letter in _OPENS) - (letter in _CLOSES)
+    return re.sub(r"(?:[·*×]|\\cdot|\\times)\s*$", "", text[:start].strip()).strip(), text[start:]
 
 
 def _inside(side: str, count: int) -> list[str]:
     """Return the parts of (a, b) or [a, b]."""
-    text = side.strip(" $.\t").removesuffix("^T").removesuffix("ᵀ")
+    text = side.strip()
     if not text or text[0] not in _OPENS or text[-1] not in _CLOSES:
         raise refusal(f"{text[:40]!r} as a vector", do=f"write {count} entries in parentheses, such as (2x, 3y)")
     parts = [part.strip() for part in _parts(text[1:-1], ",;")]

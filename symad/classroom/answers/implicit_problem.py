@@ -20,6 +20,7 @@ from symad.classroom.expansion.page_formulas import Along, Listed
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import read_formula
 from symad.derivatives.level import Epsilon
+from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
 _EXPLICIT = re.compile(r"\s*[A-Za-z]\s*(?:\([^()]*\))?\s*=[^=]*$")
@@ -90,8 +91,21 @@ def is_equation(f: Any) -> bool:
 
     >>> is_equation("x^2 + y^2 = 25"), is_equation("y = x^2"), is_equation("x^2")
     (True, False, False)
+    >>> is_equation("y = x^y")
+    True
     """
-    return isinstance(f, str) and f.count("=") == 1 and not any(sign in f for sign in "<>!") and not _EXPLICIT.match(f)
+    if not isinstance(f, str) or f.count("=") != 1 or any(sign in f for sign in "<>!") or "{cases}" in f:
+        return False
+    letter, _, right = map(str.strip, f.partition("="))
+    return not _EXPLICIT.match(f) or (len(letter) == 1 and _stands_in(letter, right))
+
+
+def _stands_in(letter: str, formula: str) -> bool:
+    """Return whether a letter stands in a formula as a name: y = x^y gives y by an equation."""
+    try:
+        return letter in {symbol.name for symbol in read_formula(formula, [letter]).free_symbols}
+    except ArgumentError:
+        return False
 
 
 def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:

@@ -9,7 +9,7 @@ import sympy as sp
 from symad.classroom.equality.equality import agreement
 
 STEP = sp.Dummy("h", real=True)  # the h of f(x + h)
-MOVED = re.compile(r"\w\s*\+\s*h\s*\)")
+MOVED = re.compile(r"\w\s*\+\s*h\s*[)}]")
 _TO_ZERO = r"h ?(?:→|⟶|->|\\to(?![a-z])|\\rightarrow) ?0"
 LIMIT = re.compile(rf"\s*\\?lim_? ?[{{(]? ?{_TO_ZERO}(?![.0-9]) ?[)}}]?")
 AS_IT_VANISHES = re.compile(rf",? ?\(?(?:as|for|when|where|with)? ?{_TO_ZERO} ?\)?\.?$")

@@ -85,7 +85,13 @@ class Calls(Cursor):
     def starts(self) -> bool:
         """Whether an operand begins here."""
         kinds = ("name", "number", "fraction", "root", "partial", "derivative")
-        return self.token.kind in kinds or self.token.text == "|(" or self.at("(", "[")
+        is_root = self.token.spaced and self.is_degree_of_root()
+        return self.token.kind in kinds or is_root or self.token.text == "|(" or self.at("(", "[")
+
+    def is_degree_of_root(self) -> bool:
+        """Whether raised digits stand before a root: ⁵√x."""
+        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        return self.token.kind == "power" and after.kind == "root" and after.text == "2"
 
     def _inverse(self, token: Token) -> Function | None:
         """Take the exponent -1 behind a function and return the inverse function, if there is one."""
@@ -150,8 +156,10 @@ class Calls(Cursor):
         stops = token.text in _STOPS and after.text in _STOPS and self._is_function(after) and not nested
         next_root = token.kind == "root" and (after.kind == "root" or self._is_function(after)) and not operator
         apart = self.token.spaced and (after.spaced if operator else self._is_apart(start))
-        is_alone = start.kind == "name" and self.tokens[self.position - 1] is start
-        apart |= self.at("/") and is_alone and after.text in (start.text, "(")  # sin x/x, sin x/(1 + cos x)
+        is_alone = start.kind in ("name", "number") and self.tokens[self.position - 1] is start
+        is_closed = after.text in (start.text, "(", "|(") or after.kind == "root"
+        apart |= token.kind == "root" and start.kind == "number" and is_alone and self.token.spaced and not operator
+        apart |= self.at("/") and is_alone and is_closed  # sin x/x, sin x/(1 + cos x), √x/√(x + 1)
         if stops or next_root or apart or not (operator or self.starts()):
             return
         argument, at = self.written(start), self.token
@@ -171,7 +179,10 @@ class Calls(Cursor):
         """Whether a factor is separate from an argument: sin x (x + 1), sin x e^x."""
         is_short = start.kind == "name" and self.tokens[self.position - 1] is start
         is_power = self.token.text == "e" and self.tokens[self.position + 1].text == "**"
-        apart = self.at("(") or is_power or self._has_epsilon()
+        is_function = self.token.kind == "name" and isinstance(known(self.names, self.token.text), UndefinedFunction)
+        after = self.tokens[self.position + 1] if is_function else start
+        is_called = is_function and (after.kind == "prime" or after.text == "(")
+        apart = self.at("(") or is_power or is_called or self._has_epsilon()
         return is_short and not self._is_function(start) and apart
 
     def _has_epsilon(self) -> bool:
@@ -182,7 +193,9 @@ class Calls(Cursor):
     def root(self) -> FormulaValue:
         """Return a root: of a parenthesis, or of the next factor."""
         token = self.take()
-        degree = sp.Integer(int(token.text))
+        degree = self.integer(token)
+        if token.kind == "power":
+            self.take()
         start = self.token
         bare = not self.at("(", "[")
         if not self.starts():
@@ -209,8 +222,8 @@ class Calls(Cursor):
         if bare and not (start.kind == "number" and self.at("*", "/")):
             self._check_end(token, start, nested=False)
         head = FUNCTIONS["sqrt"].head if degree == 2 else FUNCTIONS["cbrt"].head
-        if degree == 4:
-            return self.computed(token, lambda: power(inside, constant(sp.Rational(1, 4))))
+        if degree > 3:
+            return self.computed(token, lambda: power(inside, constant(1 / degree)))
         return self.computed(token, lambda: applied(head, [inside], 1e300))
 
     def operand(self) -> FormulaValue:
@@ -247,6 +260,11 @@ class Calls(Cursor):
         if stands_alone and (raised or self.token.kind == "power") and self._is_called_after_power():
             do = f"write ({token.text}(x))^n for a power, and the inverse function by another name"
             refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
+        if stands_alone and raised and self._following_is(["**", "(", ")"]):
+            name, number = token.text, self.tokens[self.position + 2].text
+            raised = False  # f^{(4)} and f⁽⁴⁾ have one reading
+            if self.text[self.token.column : self.token.column + 2] == "^(":
+                self.two(token, f"{name}^({number})", f"{name}^({number})({self.point})", f"{name}^{number}")
         order = self.primes() or (0 if stands_alone and raised else self._order(token))
         if order and self.at("["):
             if self.point is None:

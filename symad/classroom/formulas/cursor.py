@@ -83,7 +83,11 @@ class Cursor:
         token = self.token
         shown = self.text[token.column : token.end] or token.text
         what = "the end of the formula" if token.kind == "end" else f"{shown!r}"
-        advice = {")": "leave it out, or open it before", ",": "commas separate the arguments of a function"}
+        advice = {
+            ")": "leave it out, or open it before",
+            ",": "commas separate the arguments of a function",
+            "%": "write 0.05 for 5 %",
+        }
         do = advice.get(token.text, "write a number, a name, a function or a parenthesis here")
         if token.kind == "number":
             do = "write * between the factors, and numbers first"

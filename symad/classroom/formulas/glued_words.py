@@ -57,11 +57,19 @@ def parted(
         way = _way(text, word, after, names, bare) if word.kind == "name" else ()
         if not way and word.kind == "name" and others:
             is_power = word.text.endswith("e") and (after.text == "**" or after.kind == "power")
-            way = _product_of_letters(word.text, names, alone | {"e"} if is_power else alone)
+            is_mixed = (
+                not (word.text.islower() or word.text.istitle()) and after.kind != "prime" and not _goes_on(after)
+            )
+            way = _product_of_letters(word.text, names, alone | {"e"} if is_power else alone, is_mixed)
             if not set(way) <= alone | names.keys() | CONSTANTS.keys():
                 notes.append(f"{word.text} is read as {'·'.join(way)}: a product")
         result += _pieces(word, way) if way else [word]
     return result, list(dict.fromkeys(notes))
+
+
+def _goes_on(after: Token) -> bool:
+    """Whether a word may be a function of the next one."""
+    return after.kind in ("name", "number", "fraction", "root") or after.text in ("(", "|(")
 
 
 def _pieces(word: Token, way: Way) -> Iterable[Token]:
@@ -156,8 +164,8 @@ def _is_factor(piece: str, names: Mapping[str, Name], called: bool, in_parenthes
     return piece in _FUNCTION_NAMES and (not is_last or called)
 
 
-def _product_of_letters(word: str, names: Mapping[str, Name], alone: set[str]) -> Way:
-    """Return the letters of a short word with one known letter; nothing if it may be a name of its own."""
+def _product_of_letters(word: str, names: Mapping[str, Name], alone: set[str], is_mixed: bool) -> Way:
+    """Return the letters of a short word with one known letter or mixed case; nothing if it may be a name."""
     if _stays_whole(word) or known(names, word) is not None or word.lower().startswith("d"):
         return ()
     letters = tuple(_LETTER.findall(word))
@@ -168,4 +176,4 @@ def _product_of_letters(word: str, names: Mapping[str, Name], alone: set[str]) -
     if any(word.startswith(name) or word.endswith(name) for name in _FUNCTION_NAMES):
         return ()
     is_known = any(letter in alone or known(names, letter) is not None or letter == "x" for letter in letters)
-    return letters if is_known or not word.isascii() else ()
+    return letters if is_known or is_mixed or not word.isascii() else ()

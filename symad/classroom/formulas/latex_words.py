@@ -22,6 +22,7 @@ _SIGNS = {
 _BARS = {"\\lvert": "|(", "\\rvert": "|)", "\\vert": "|", "\\mid": "|", "\\|": "|"}
 _UPRIGHT = frozenset(["\\mathrm", "\\operatorname", "\\text", "\\textrm", "\\mathit", "\\mathop", "\\rm", "\\mathcal"])
 _NAMES = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "varsigma": "sigma", "varrho": "rho"}
+_RATES = frozenset(["omega", "Omega", "pi", "lambda", "mu", "nu", "kappa"])  # which multiply an argument, and are none
 _FOREIGN = {"\\arcctg": "arccot", "\\arctg": "arctan", "\\tg": "tan", "\\ctg": "cot", "\\cosec": "csc"}
 _ELSEWHERE = {
     "\\pm": "write one of the two signs", "\\mp": "write one of the two signs", "\\infty": "take a finite number",
@@ -188,8 +189,8 @@ class _Rewriter:
             return self._space()
         if word.text in _SIGNS:
             return [replace(word, kind="operator", text=_SIGNS[word.text])]
-        if word.text == "\\degree":
-            return [replace(word, kind="degree")]
+        if word.text in ("\\degree", "\\%"):
+            return [replace(word, kind="degree", text=name)]
         if word.text in _BARS:
             return [replace(word, kind="bar", text=_BARS[word.text])]
         if word.text == "\\prime":
@@ -201,6 +202,8 @@ class _Rewriter:
         name = _FOREIGN.get(word.text, _NAMES.get(name, name))
         if name in FUNCTIONS or is_greek(name):
             named = replace(word, kind="name", text=name)
+            if name in _RATES and self._next.kind == "name":  # cos\omega t: the space only ends the command
+                self.words[self.position] = replace(self._next, spaced=False)
             return [self._indexed(named)]
         what = f"the command {word.text}" if len(name) else "the character '\\\\'"
         do = _ELSEWHERE.get(word.text, "write the formula plainly, as in sin(x)/2")

@@ -29,6 +29,7 @@ from symad.classroom.formulas.formula_names import (
 from symad.classroom.formulas.tokens import LOWERED, DerivativeSign, Token, refuse
 
 _LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are rarely a factor before a parenthesis
+_SCALE = re.compile(r"[^\W\d_fghuFGHJYφϕψΦΨ]_?[0-9₀-₉]+")  # U_0 before a sum is a factor; J_0 is Bessel's function
 _VARIABLES = frozenset("xyztuvw")  # letters that form products, and have exponents
 
 
@@ -43,8 +44,13 @@ class NameReadings(Calls):
         stands_for = known(self.names, token.text)
         if isinstance(stands_for, UndefinedFunction):
             return self.undefined(token, stands_for)
-        if stands_for is not None and token.text in self.bare and self.token.kind == "prime":
-            return self.differentiated(token, FormulaValue(stands_for), self.point, self.primes())
+        if stands_for is not None and token.text in self.bare:
+            if self.token.kind == "prime":
+                made = self.differentiated(token, FormulaValue(stands_for), self.point, self.primes())
+                self.position += 3 * self._is_at_point()  # u'(x)
+                return made
+            if self._is_at_point():
+                self.two(token, f"{token.text}({self.point})", token.text, f"{token.text}*{self.point}")
         if stands_for is not None:
             return self.computed(
                 token, lambda: FormulaValue(stands_for) if not stands_for.is_number else constant(stands_for)
@@ -54,6 +60,11 @@ class NameReadings(Calls):
         if token.text in CONSTANTS:
             return constant(CONSTANTS[token.text])
         return self._other(token)
+
+    def _is_at_point(self) -> bool:
+        """Whether (x) stands here, the variable alone."""
+        _, inside, closed = [*self.tokens[self.position :], self.token, self.token][:3]
+        return self.at("(") and closed.text == ")" and known(self.names, inside.text) == self.point
 
     def _of_the_table(self, token: Token) -> Function | None:
         """Return the function of the table that a name means."""
@@ -87,7 +98,8 @@ class NameReadings(Calls):
         called = self.token.kind == "prime" or (self.at("(") and not self.token.spaced)
         if (called or self._has_order(self.position)) and len(token.text) == 1 and self._may_be_function(token):
             return self.undefined(token, sp.Function(token.text))
-        if (called and len(token.text) > 1) or self.token.kind == "prime":
+        is_scale = _SCALE.fullmatch(token.text) is not None and self._holds_a_sum()
+        if (called and len(token.text) > 1 and not is_scale) or self.token.kind == "prime":
             do = self._suggestion(token.text) or f"declare it, or write {token.text}*( ) if it is a factor"
             refuse(self.text, token.column, f"{token.text!r} as a function", do, "no such function is known")
         if called and (token.text in _LIKE_FUNCTIONS or self._holds_a_name()):
@@ -171,6 +183,17 @@ class NameReadings(Calls):
         """Whether the parenthesis here contains only a name: nobody writes a product like y(x)."""
         inside = self.tokens[self.position + 1 : self.position + 3]
         return [token.kind for token in inside] == ["name", "operator"] and inside[1].text == ")"
+
+    def _holds_a_sum(self) -> bool:
+        """Whether the parenthesis that opens here holds a sum, as in U_0(1 - e^(-t))."""
+        depth = 0
+        for word in self.tokens[self.position :]:
+            depth += (word.text in ("(", "[")) - (word.text in (")", "]"))
+            if depth == 1 and word.text in ("+", "-"):
+                return True
+            if depth == 0:
+                break
+        return False
 
     def _suggestion(self, word: str) -> str:
         """Return the likely meaning of a word that begins or ends with a function, "" if there is none."""

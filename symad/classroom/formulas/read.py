@@ -11,13 +11,14 @@ import re
 import warnings
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import field
-from typing import cast
+from typing import Any, cast
 
 import sympy as sp
 
 from codegen.records import dataclass
 from symad.classroom.formulas.bars import with_bars
 from symad.classroom.formulas.calls import INVERSE
+from symad.classroom.formulas.cases import cases_of, piecewise
 from symad.classroom.formulas.formula_names import (
     FUNCTIONS,
     FormulaValue,
@@ -113,6 +114,10 @@ def reading(
         letter = left[1]
         if letter not in names:
             start = left.end()
+    if isinstance(text, str) and (cases := cases_of(text[start:end])) is not None:
+        return _of_cases(
+            text, cases, names, others=others, functions=functions, point=point, bare=bare, decimals=decimals
+        )
     words = scanned(text, start, end)
     factors, products = parted(text, plain_words(text, words), names, others=others, bare=bare)
     parser = _Parser(text, with_bars(text, factors), names, others, point)
@@ -123,6 +128,17 @@ def reading(
     value = parser.whole()
     notes, derives = tuple(parser.notes()), parser.derived is not None
     return FormulaReading(value.expression, notes, derives, value is parser.derived, parser.decimals or {})
+
+
+def _of_cases(text: str, cases: list[tuple[str, str]], names: dict[str, Name], **options: Any) -> FormulaReading:
+    parts: list[FormulaReading] = []
+
+    def read(cell: str) -> sp.Expr:
+        parts.append(reading(cell, names, **options))
+        return parts[-1].expression
+
+    whole, notes = piecewise(text, cases, read), tuple(note for part in parts for note in part.notes)
+    return FormulaReading(whole, notes, decimals={key: size for part in parts for key, size in part.decimals.items()})
 
 
 class _Parser(NameReadings):
@@ -174,7 +190,7 @@ class _Parser(NameReadings):
                 apart = self.token.spaced and (both or tight)  # 1/2 x and v/x² ε
                 fraction = operator if operator.text == "/" and not apart else None
                 factors.append(self._divisor(operator, factor) if operator.text == "/" else factor)
-            elif self._goes_on():
+            elif self._goes_on(start):
                 if fraction:
                     self._ask_about_fraction(start, fraction)
                 factors.append(self.power())
@@ -185,11 +201,24 @@ class _Parser(NameReadings):
     def _divisor(self, operator: Token, factor: FormulaValue) -> FormulaValue:
         return self.computed(operator, lambda: reciprocal(factor))
 
-    def _goes_on(self) -> bool:
+    def _goes_on(self, start: Token) -> bool:
         """Whether a factor follows without a sign."""
         after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
-        power = self.token.kind == "number" and self.token.spaced and after.text == "**"  # x 2^x
+        if self.token.kind == "number" and self.tokens[self.position - 1].text in (")", "]"):
+            return self._is_factor_after_parenthesis(start, after)
+        is_glued = after.kind == "name" and not after.spaced
+        before = ["²" if word.kind == "power" else word.text for word in self.tokens[: self.position][-3:]]
+        is_chain = is_glued and (before[1:] == [")", "²"] or before[:2] == [")", "**"])  # (x + 1)² 2x
+        power = self.token.kind == "number" and (is_chain or (self.token.spaced and after.text == "**"))  # x 2^x
         return power or (self.starts() and self.token.kind not in ("number", "fraction"))
+
+    def _is_factor_after_parenthesis(self, start: Token, after: Token) -> bool:
+        """Whether a number behind a parenthesis is a factor: (x+3)2x. The sign of a power may have been lost there."""
+        has_powers = any(word.kind == "power" or word.text == "**" for word in self.tokens)
+        if self.token.spaced or (has_powers and after.kind == "name" and not after.spaced):
+            return True
+        number, written = self.token.text, self.written(start)
+        self.two(self.token, f"{number!r} behind a parenthesis", f"{written}*{number}", f"{written}^{number}")
 
     def _ask_about_fraction(self, start: Token, division: Token) -> None:
         """Refuse a factor without a sign after a division; the message has both readings."""
@@ -201,6 +230,12 @@ class _Parser(NameReadings):
 
     def power(self) -> FormulaValue:
         start, base = self.token, self._postfix()
+        if self.token.kind == "power" and self.is_degree_of_root():
+            if self.token.spaced:
+                return base
+            if start.kind == "number":
+                number, degree = start.text, self.token.text
+                self.two(self.token, "a root behind a power", f"{number}^{degree}*√( )", f"{number}*( )^(1/{degree})")
         if self.token.kind == "power":
             written, exponent_sign = self.written(start), self.token
             base = self.raised(base)
@@ -252,8 +287,9 @@ class _Parser(NameReadings):
         start, value = self.token, self.operand()
         if start.text in ("(", "["):
             value = self.primed(start, value)
-        if self.token.kind == "degree":
-            return self.computed(self.take(), lambda: product([value, constant(sp.pi / 180)]))
+        if self.token.kind == "degree" and (self.token.text != "%" or self._is_percent(start)):
+            unit = sp.Rational(1, 100) if self.token.text == "%" else sp.pi / 180
+            return self.computed(self.take(), lambda: product([value, constant(unit)]))
         if self.token.kind != "bang":
             return value
         token = self.take()
@@ -265,6 +301,11 @@ class _Parser(NameReadings):
             refuse(self.text, token.column, what, "write (n!)! for the first", "the second is not known here")
         function = FUNCTIONS["factorial"]
         return self.computed(token, lambda: applied(function.head, [value], function.largest))
+
+    def _is_percent(self, start: Token) -> bool:
+        """Whether the sign at hand is that of 5 %, and no remainder as in 5 % x."""
+        after = self.tokens[self.position + 1]
+        return start.kind == "number" and (after.kind == "end" or after.text in ("+", "-", "*", "/", ")", ","))
 
     def _ask_about_factorial(self, base: str, raised: str, exponent: str) -> None:
         what = "a factorial behind a power"
@@ -281,7 +322,7 @@ class _Parser(NameReadings):
             return self.named()
         if kind == "partial":
             return self.partials()
-        if kind == "root":
+        if kind == "root" or self.is_degree_of_root():
             return self.root()
         if isinstance(self.token, DerivativeSign):
             return self.derivative_sign(cast(DerivativeSign, self.take()))

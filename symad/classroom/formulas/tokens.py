@@ -14,7 +14,7 @@ LENGTH_LIMIT = 4000  # characters
 TOKEN_LIMIT = 2000
 _SHOWN = 60  # characters of a refused formula in a message
 
-RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ", "0123456789-+xytnkm")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ⁽⁾", "0123456789-+xytnkm()")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 # letters and digits of other styles, which word processors put into formulas, and signs for a product
 STYLED = {
@@ -34,13 +34,13 @@ _TOKENS = re.compile(
     r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕⁄])"
     r"|(?P<prime>['′’″‴]+)"
     r"|∂_?(?P<partial>[0-9₀-₉]{1,2})"
-    r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ]*)"
+    r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ⁽][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ⁾]*)"
     r"|(?P<power>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
     r"|(?P<root>[√∛∜])"
     r"|(?P<fraction>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
     r"|(?P<bar>\|)"
     r"|(?P<bang>!+)"
-    r"|(?P<degree>°)"
+    r"|(?P<degree>[°%])"
     r"|(?P<latex>\\[A-Za-z]+|\\[^A-Za-z]|[{}$&~]|(?<=[A-Za-z}])_(?=[A-Za-z0-9{]))"
 )
 _ORDER = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
@@ -57,7 +57,6 @@ _ADVICE = {
     "{": "write parentheses ( )",
     "}": "write parentheses ( )",
     "\\": "write the name of a command behind it, as in \\sin(x), or leave it out",
-    "%": "write 0.05 for 5 %",
     ";": "give one formula; arguments are separated by commas",
     ":": "write / for a division",
     "∞": "take a finite number",
@@ -185,10 +184,9 @@ def _tokens(text: str, match: re.Match[str], spaced: bool) -> Iterator[Token]:
         yield Token(kind, word, column, spaced, end)
         return
     yield Token("operator", "**", column, spaced, end)
-    yield Token("operator", "(", column, end=end)
-    for token in scanned(word.translate(RAISED))[:-1]:
+    word = word.translate(RAISED)
+    for token in scanned(word if word.startswith("(") else f"({word})")[:-1]:
         yield Token(token.kind, token.text, column, token.spaced, end)
-    yield Token("operator", ")", column, end=end)
 
 
 def _refuse_character(text: str, column: int) -> NoReturn:

@@ -89,7 +89,7 @@ REFUSED = {
     "x if x else v": (3, "'if'"),
     "2 3": (3, "* between"),
     "x 2": (3, "* between"),
-    "(x+1)2": (6, "* between"),
+    "(x+1)2": (6, "two readings"),
     "1/2x": (4, "parentheses"),
     "x / 2 v": (7, "parentheses"),
     "x y": (3, "stands for nothing"),

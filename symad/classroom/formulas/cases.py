@@ -1,0 +1,55 @@
+"""Piecewise formulas as LaTeX writes them: the rows of a cases environment, each a value and its condition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import sympy as sp
+
+from symad.classroom.formulas.tokens import refuse
+
+_CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
+_WORDS = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
+_SIGNS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}
+_COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
+
+
+def cases_of(text: str) -> list[tuple[str, str]] | None:
+    r"""Return values and conditions of a piecewise formula; None for any other text.
+
+    >>> cases_of(r"\begin{cases} 1 & x>0 \\ -1 & \text{if } x<0 \end{cases}")
+    [('1', 'x>0'), ('-1', 'x<0')]
+    """
+    found = _CASES.search(text)
+    if found is None or text[: found.start()].strip(" $") or text[found.end() :].strip(" .;,$"):
+        return None
+    rows = [row.split("&") for row in found[1].split("\\\\") if row.strip()]
+    if any(len(row) != 2 for row in rows):
+        return None
+    for sign, written in _SIGNS.items():
+        rows = [[re.sub(written, sign, cell) for cell in row] for row in rows]
+    pairs = [(value.strip(" ,"), _WORDS.sub(lambda part: part[1] or "", condition)) for value, condition in rows]
+    return [
+        (value, re.sub(r"\b(?:if|for|when|für|falls|wenn|pour|si)\b", "", condition).strip(" ,."))
+        for value, condition in pairs
+    ]
+
+
+def piecewise(text: str, cases: list[tuple[str, str]], read: Callable[[str], sp.Expr]) -> sp.Expr:
+    """Return a piecewise formula; a condition compares formulas, or is a word such as "otherwise"."""
+    return sp.Piecewise(*((read(value), _condition(text, condition, read)) for value, condition in cases))
+
+
+def _condition(text: str, condition: str, read: Callable[[str], sp.Expr]) -> Any:
+    if re.fullmatch(r"(?:otherwise|else|sonst|sinon)", condition):
+        return sp.true
+    if condition.count("=") == 1 and not re.search("[<>]", condition):
+        return sp.Eq(*map(read, condition.split("=")))
+    sides, signs = re.split("[<>]=?", condition), re.findall("[<>]=?", condition)
+    if not 1 <= len(signs) <= 2:
+        refuse(text, 0, f"the case {condition!r}", "write x > 0, 0 < x < 1 or otherwise")
+    values = list(map(read, sides))
+    return reduce(sp.And, (_COMPARISONS[sign](*pair) for sign, *pair in zip(signs, values, values[1:], strict=False)))
