@@ -286,12 +286,8 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
 
 
 def _without_gaps(expression: sp.Expr) -> sp.Expr:
-    """Return an expression in which cases have some wrong value where none of them holds."""
-
-    def filled(*cases: Any) -> sp.Expr:
-        return sp.Piecewise(*cases, (sp.pi**5 + sp.E, True))
-
-    return expression.replace(sp.Piecewise, filled)
+    """Return an expression in which cases have a value that nobody writes where none of them holds."""
+    return expression.replace(sp.Piecewise, lambda *cases: sp.Piecewise(*cases, (sp.pi**5 + sp.E, True)))
 
 
 def _is_rounded(step: AnswerStep, problem: AnswerProblem, levels: Levels, expected: sp.Expr) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from codegen.records import dataclass
 from symad.classroom.answers.answer_text import ARROW, left_side, without_typesetting
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
+from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS
 from symad.classroom.formulas.tokens import STYLED
 
 # words that connect statements or begin a condition, in English, German and French
@@ -39,8 +40,8 @@ _VALUE = re.compile(  # y'|_{x=2} and \frac{dy}{dx}(2) =
     r"|(?P<ratio>\\[dt]?frac\s*\{[^=|]*\}|[d∂]\S*/[d∂][^\s(]+)\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
 )
 _BRANCH = re.compile(
-    r"\s*([^=]*?\S)\s*\b(?:if|for|when|falls|für|wenn|pour|si)\b([^=]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=]*)"
-    r"|\s*([^=]*?\S)\s*\b(?:otherwise|else|sonst|sinon)\s*"
+    rf"\s*([^=]*?\S)\s*{CONDITION_WORDS}([^=]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=]*)"
+    rf"|\s*([^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
 )
 _TYPED = (
     {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}

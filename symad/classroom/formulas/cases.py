@@ -11,6 +11,8 @@ import sympy as sp
 
 from symad.classroom.formulas.tokens import refuse
 
+CONDITION_WORDS = r"\b(?:if|for|when|für|falls|wenn|pour|si)\b"  # before a condition, in English, German and French
+OTHERWISE_WORDS = "(?:otherwise|else|sonst|sinon)"
 _CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
 _WORDS = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
 _SIGNS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}
@@ -32,10 +34,7 @@ def cases_of(text: str) -> list[tuple[str, str]] | None:
     for sign, written in _SIGNS.items():
         rows = [[re.sub(written, sign, cell) for cell in row] for row in rows]
     pairs = [(value.strip(" ,"), _WORDS.sub(lambda part: part[1] or "", condition)) for value, condition in rows]
-    return [
-        (value, re.sub(r"\b(?:if|for|when|für|falls|wenn|pour|si)\b", "", condition).strip(" ,."))
-        for value, condition in pairs
-    ]
+    return [(value, re.sub(CONDITION_WORDS, "", condition).strip(" ,.")) for value, condition in pairs]
 
 
 def piecewise(text: str, cases: list[tuple[str, str]], read: Callable[[str], sp.Expr]) -> sp.Expr:
@@ -44,7 +43,7 @@ def piecewise(text: str, cases: list[tuple[str, str]], read: Callable[[str], sp.
 
 
 def _condition(text: str, condition: str, read: Callable[[str], sp.Expr]) -> Any:
-    if re.fullmatch(r"(?:otherwise|else|sonst|sinon)", condition):
+    if re.fullmatch(OTHERWISE_WORDS, condition):
         return sp.true
     if condition.count("=") == 1 and not re.search("[<>]", condition):
         return sp.Eq(*map(read, condition.split("=")))
