@@ -12,13 +12,13 @@ import numpy as np
 import sympy as sp
 
 from codegen.errors import ArgumentError, LoweringError
-from codegen.ir.program import Input, Program
+from codegen.ir.program import Input
 from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
 from codegen.lambdified.argument_lists import Arguments, CallError
 from codegen.lambdified.modules import SCIPY, Theirs, tell
 from codegen.lambdified.result_shapes import MATRIX, NUMBER, Results
-from codegen.lanes import FLOAT64, NumberType
+from codegen.lanes import NumberType
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers, in_positions, signature_of
 from codegen.machine.calls.kernel import Kernel
@@ -107,19 +107,15 @@ class Lambdified:
         self._listed: Any = type(shape) if numbers and set(shape) == {NUMBER} else None  # floats and nothing else
         declared = kernel.program.arguments
         self._first = declared[0].shape if declared else ()  # an array of this shape is one point
-        of_numbers = all(array.shape == () for array in declared)
-        self._numbers = of_numbers and (results.shape == NUMBER or self._listed is not None)
-        self._numbers &= kernel.options.number is FLOAT64
-        own = self._numbers and theirs is not None and theirs.modules != "native"
-        self._count = len(declared)
-        self._is_numpys = own and are_numpys(kernel.program)
-        self._in_numpy: Callable[..., Any] | None = None  # made at the first call with arrays
+        self._on_arrays: Callable[..., Any] | None = None  # made at the first call with arrays
         self._direct = results.shape in (NUMBER, MATRIX)  # the kernel's result is the result
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""
-        if self._in_numpy is not None and args and not keywords and _are_alike(args, self._count):
-            return self._in_numpy(*args)
+        if self._on_arrays is not None and not keywords:
+            values = self._on_arrays(*args)
+            if values is not NotImplemented:
+                return values if self._listed is None else self._listed(values)
         if keywords:
             args = in_positions(args, keywords, self._arguments.names)
         originals = args
@@ -134,13 +130,6 @@ class Lambdified:
                     return self._results.fill(values) if self._listed is None else self._listed(values.tolist())
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
-        elif args and self._numbers and type(args[0]) is np.ndarray and are_doubles(args):
-            if self._is_numpys and self._in_numpy is None and _are_alike(args, self._count):
-                assert self._theirs is not None
-                self._in_numpy = self._theirs.function(SCIPY)
-                return self._in_numpy(*args)
-            values = self.kernel.batch(*args)
-            return values if self._listed is None else self._listed(np.moveaxis(values, -1, 0))
         if len(args) != len(self.kernel.program.arguments):
             self._arguments.apart(args)  # which refuses it
         return self._of_any(args, originals)
@@ -214,6 +203,8 @@ class Lambdified:
         inputs = [_leading(array, len(declaration.shape)) for array, declaration in zip(arrays, declared, strict=True)]
         out = tuple(_leading(array, len(output.shape)) for array, output in zip(results, outputs, strict=True))
         kernel.batch(*inputs, out=out)
+        if kernel is self.kernel and (self._listed is not None or self._results.shape == NUMBER):
+            self._on_arrays = kernel._batched().on_arrays
         return results[0] if len(results) == 1 else results
 
     def __repr__(self) -> str:
@@ -226,18 +217,7 @@ class Lambdified:
             pickle.dumps(kept)
         except (RecursionError, pickle.PicklingError, AttributeError, TypeError):
             kept = None
-        own = self._is_numpys and kept is not None
-        return self.__dict__ | {"_theirs": kept, "_complex": None, "_in_numpy": None, "_is_numpys": own}
-
-
-def _are_alike(args: tuple[Any, ...], count: int) -> bool:
-    """Whether there are `count` arguments, all arrays of float64 of one shape with axes."""
-    if type(args[0]) is not np.ndarray or not (shape := args[0].shape):
-        return False
-    for value in args:
-        if type(value) is not np.ndarray or value.dtype is not DOUBLE or value.shape != shape:
-            return False
-    return len(args) == count
+        return self.__dict__ | {"_theirs": kept, "_complex": None, "_on_arrays": None}
 
 
 def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -300,43 +280,3 @@ def _points(value: Any, declared: Input, position: int, number: NumberType) -> A
 def _leading(array: Array, rank: int) -> Array:
     """Return the array with the axes of its points in front."""
     return array if rank == 0 else np.moveaxis(array, range(rank), range(-rank, 0))
-
-
-MOST = 2  # passes over arrays, which cost as much as one pass of a kernel
-_SYMBOLS = (sp.Symbol, sp.Dummy)
-_EXPONENTS = (2, -1, sp.Rational(1, 2))
-
-
-def are_numpys(program: Program | RolledProgram) -> bool:
-    """Whether each result is one or two of NumPy's operations on all arguments, so that it has their shape.
-
-    >>> from codegen.expressions.sympy_in import program_from_sympy
-    >>> x, y = sp.symbols("x y")
-    >>> [are_numpys(program_from_sympy([x, y], [e])) for e in (x * y, x / y - 1, x**2 + y, x + 1, sp.sin(x) * y)]
-    [True, True, False, False, False]
-    """
-    if isinstance(program, RolledProgram) or len(program) > 8:
-        return False
-    passes, used, products = 0, list[frozenset[int]](), set[int]()
-    for row, (head, operands) in enumerate(zip(program.heads, program.operands, strict=True)):
-        if not operands:
-            if head not in _SYMBOLS and not issubclass(head, (sp.Integer, type(sp.S.Half))):
-                return False
-            used.append(frozenset([row] if head in _SYMBOLS else []))
-            continue
-        exponent = program.atoms.get(operands[-1]) if head is sp.Pow else None
-        if len(operands) != 2 or not (head in (sp.Add, sp.Mul) or exponent in _EXPONENTS):
-            return False
-        if head is sp.Add and products.intersection(operands):
-            return False
-        used.append(used[operands[0]] | used[operands[1]])
-        if head is not sp.Pow and any(program.heads[operand] is type(sp.S.Half) for operand in operands):
-            return False
-        negated = any(program.heads[operand] is type(sp.S.NegativeOne) for operand in operands)
-        passes += not negated  # an inverse or a negative, which is part of a quotient or difference
-        divided = any(program.atoms.get(power[-1]) == -1 for power in (program.operands[k] for k in operands) if power)
-        products |= {row} if (head is sp.Mul and not (negated or divided)) or exponent == 2 else set()
-    results = [row for output in program.outputs for row in output.rows]
-    every = frozenset(row for row, head in enumerate(program.heads) if head in _SYMBOLS)
-    whole = all(program.operands[row] and used[row] == every for row in results)
-    return whole and len(every) == len(program.arguments) and passes <= MOST

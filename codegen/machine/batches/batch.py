@@ -21,8 +21,9 @@ from codegen.emission.schedule import CHUNK
 from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
-from codegen.lanes import Lanes, NumberType
+from codegen.lanes import FLOAT64, Lanes, NumberType
 from codegen.loops.emit.rolled_code import RolledPlan
+from codegen.machine.batches.array_call import array_call
 from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
 from codegen.machine.batches.batch_lanes import choose_lanes, lanes_of_loops, nanoseconds_alone, nanoseconds_moving
 from codegen.machine.batches.batch_layouts import MOST, BatchLayout, key_of, layout_of
@@ -208,6 +209,7 @@ class Batch:
         "_lock",
         "_patience",
         "nanoseconds",
+        "on_arrays",
         "options",
         "program",
         "program_cache",
@@ -233,9 +235,10 @@ class Batch:
         self._again, self._lock = listing, threading.Lock()
         self._code: Code | None = None
         self._layouts: dict[Hashable, BatchLayout] = {}
+        self.on_arrays: Callable[..., Any] | None = None  # see `array_call`; made when a batch has run
         at_once = options.lanes is not None or options.accuracy == "fast"
         seconds = SECONDS["kernel"] + SECONDS["emitted"] * sum(operations.values())
-        self._patience = 0.0 if at_once else 1e9 * PATIENCE * seconds
+        self._patience = np.array([self.nanoseconds, 0.0 if at_once else 1e9 * PATIENCE * seconds])
 
     def __call__(
         self,
@@ -247,6 +250,10 @@ class Batch:
         form: Arrangement = "points",
     ) -> list[Any]:
         """Return the results, one array per output; `point` is the machine code for one point."""
+        if self.on_arrays is not None and out is None and threads == 1 and progress is None and form == "points":
+            values = self.on_arrays(*args)
+            if values is not NotImplemented:
+                return [np.moveaxis(values, 0, -1) if self.program.outputs[0].shape else values]
         if form not in ARRANGEMENTS:
             raise ArgumentError(f"layout={form!r}", do=f"use one of {', '.join(ARRANGEMENTS)}")
         if type(threads) is not int or threads < 1:
@@ -261,6 +268,8 @@ class Batch:
         if placed.task is not None:
             run_task(placed.task, int(threads), progress)
             put_back(placed.beside)
+            if self.on_arrays is None:
+                self.on_arrays = self._array_call(placed.task.code)
             if key is not None and placed.task.code.brief(placed.task.count) and not placed.beside:
                 number = self.options.number
                 self._keep(key, layout_of(placed.task, int(threads), placed.arrays, number, fresh=out is None))
@@ -301,8 +310,26 @@ class Batch:
             return code is not None
         if code.library is not point or self._lanes is None:
             return False
-        self._patience -= count * self.nanoseconds
-        return self._lanes.width == 1 or self._patience >= 0
+        return self._is_patient(count) or self._lanes.width == 1
+
+    def _is_patient(self, count: float) -> bool:
+        """Take the time of some points off the time until several are computed side by side; whether any is left."""
+        nanoseconds, left = map(float, self._patience)
+        self._patience[1] = left - count * nanoseconds
+        return left >= count * nanoseconds
+
+    def _array_call(self, code: Code) -> Callable[..., Any] | None:
+        """Return the array call of some machine code; None for a kernel of arrays, or of other numbers than floats."""
+        arguments, outputs = self.program.arguments, self.program.outputs
+        is_of_numbers = len(outputs) == 1 and not any(array.shape for array in arguments)
+        if not is_of_numbers or self.options.number is not FLOAT64:
+            return None
+        shape = outputs[0].shape
+        if len(shape) > 1 or shape == (0,):
+            return None
+        lasting = code.lanes.width > 1 or (self._lanes is not None and self._lanes.width == 1)
+        patience = np.zeros(2) if lasting else self._patience
+        return array_call(code, len(arguments), sum(shape), self.nanoseconds, patience)
 
     def _keep(self, key: Hashable, layout: BatchLayout | None) -> None:
         if layout is not None:
@@ -316,13 +343,13 @@ class Batch:
             code = self._code
             if code is not None and code.lanes.width > 1:
                 return code
-            self._patience -= count * self.nanoseconds
-            if self._patience < 0 and self.lanes.width > 1:
+            if not self._is_patient(count) and self.lanes.width > 1:
                 moving = nanoseconds_moving(self.program, self.options.number)
                 code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width + moving)
             elif code is None or code.library is not point:
                 code = Code(point, self.options.number.lanes(), self.nanoseconds)
-            self._code = code
+            if code is not self._code:
+                self._code, self.on_arrays = code, None
             return code
 
     def _compiled(self) -> MachineCode:

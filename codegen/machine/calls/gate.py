@@ -71,10 +71,11 @@ def adopt_gate(base: type, library: MachineCode) -> None:
 
 def gate_symbols(base: type, number: NumberType = FLOAT64) -> dict[str, int]:
     """Return the addresses that the gate has in it, and the word in which instances keep the pointer to their table."""
-    return _addresses(number) | {"table_offset": base.__basicsize__ // POINTER + 1}
+    return interpreter_symbols(number) | {"table_offset": base.__basicsize__ // POINTER + 1}
 
 
-def _addresses(number: NumberType) -> dict[str, int]:
+def interpreter_symbols(number: NumberType = FLOAT64) -> dict[str, int]:
+    """Return the addresses of functions and types of the interpreter and of NumPy."""
     api = ctypes.pythonapi
     addresses = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_FUNCTIONS}
     addresses |= {
@@ -176,6 +177,7 @@ def layout_as_expected() -> bool:
         word(array, 16) == array.ctypes.data,
         ctypes.c_int32.from_address(id(array) + 24).value == 2,
         list((ctypes.c_int64 * 2).from_address(word(array, 32))) == [3, 2],
+        list((ctypes.c_int64 * 2).from_address(word(array, 40))) == [16, 8],
         word(array, 56) == id(np.dtype(np.float64)),
         ctypes.c_int32.from_address(id(array) + 64).value & 0x0501 == 0x0501,
         ctypes.c_double.from_address(id(pair[1]) + 16).value == 1.5,

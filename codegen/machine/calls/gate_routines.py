@@ -6,10 +6,11 @@ from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
 from codegen.lanes import NumberType
 
-# Words of 8 bytes: of any object its type, of an array its data, extents and dtype, of a float the number, of a tuple
-# its length and items; RANK and FLAGS of an array are words of 4 bytes.
+# Words of 8 bytes: of any object its type, of an array its data, extents, strides and dtype, of a float the number, of
+# a tuple its length and items; RANK and FLAGS of an array are words of 4 bytes.
 OFFSETS: dict[str, float | str] = {
-    "TYPE": 1, "DATA": 2, "EXTENTS": 4, "DTYPE": 7, "RANK": 6, "FLAGS": 16, "NUMBER": 2, "LENGTH": 2, "ITEMS": 3,
+    "TYPE": 1, "DATA": 2, "EXTENTS": 4, "STRIDES": 5, "DTYPE": 7, "RANK": 6, "FLAGS": 16, "NUMBER": 2, "LENGTH": 2,
+    "ITEMS": 3,
 }  # fmt: skip
 GLOBALS = (
     "PyFloat_Type",
@@ -195,7 +196,7 @@ MOST_ARRAYS = 8192  # inputs, and outputs: the gate keeps 40 bytes of each on th
 MOST_DIMENSIONS = 8
 ENTRY = 2 + MOST_DIMENSIONS  # int64 per array: dimensions, bytes, extents
 HEADER = 4  # kernel address, number of inputs, of outputs, whether to release the GIL
-READ, WRITE = 0x0101, 0x0501  # NumPy flags: C-contiguous, aligned (writeable)
+ALIGNED, READ, WRITE = 0x0100, 0x0101, 0x0501  # NumPy flags: aligned, C-contiguous too, writeable too
 
 EXPORTED = ("gate", "slow", "trial")
 
