@@ -55,7 +55,8 @@ def is_conversion(error: BaseException) -> bool:
     return library.startswith("scipy.") and not isinstance(error, RuntimeError)
 
 
-_PLACES = ("object has no attribute 'ndim'", "Cannot index by location index", "Invalid value")  # of a place, in pandas
+# of a place, in pandas
+_PLACES = ("has no attribute 'ndim'", "Cannot index by location index", "Invalid value", "Cannot cast array data")
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
     "not Scalar", "not Array", "got Scalar", "got Array", "scalar.Scalar'", "array.Array'",

@@ -46,7 +46,7 @@ from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.computed_items import Listed
 from symad.tracing.values.indexed import Indexed, is_table
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.traced import CALLING_METHODS, has_operators
+from symad.tracing.values.traced import calls_methods, has_operators
 
 Function = Callable[..., Any]
 
@@ -160,15 +160,14 @@ class DispatchedRun:
 
     def _of_numpy(self, f: Any, form: Function) -> Function:
         """Return the form of a function. NumPy's code of np.sum and others calls the methods of labelled arguments."""
-        code: Any = getattr(f, "_implementation", None)
-        if getattr(code, "__module__", "") not in CALLING_METHODS:
+        if not calls_methods(f):
             return form
 
         def call(*args: Any, **keywords: Any) -> Any:
             others = [type(arg) for arg in args if has_operators(type(arg))]
             if any(hasattr(kind, "__array_function__") for kind in others):
                 return f(*args, **keywords)  # which asks them
-            return (self._twin(code) if others else form)(*args, **keywords)
+            return (self._twin(f._implementation) if others else form)(*args, **keywords)
 
         return call
 

@@ -130,8 +130,7 @@ class Traced:
         handler = FUNCTIONS.get(function)
         if handler is None:
             refuse_function(numpy_name(function), "it has no traced form")
-        module = getattr(function, "_implementation", function).__module__
-        if module in CALLING_METHODS and any(map(has_operators, map(type, args))):
+        if calls_methods(function) and any(map(has_operators, map(type, args))):
             refuse_function(numpy_name(function), "another argument has labels, which would be lost")
         start = len(self.scope.graph.marks)
         result = handler(*args, **kwargs)
@@ -180,6 +179,12 @@ def has_operators(kind: type) -> bool:
     (False, False, False)
     """
     return hasattr(kind, "is_acting") or (has_rules(kind) and not issubclass(kind, Traced | TracedComplex))
+
+
+def calls_methods(function: Callable[..., Any]) -> bool:
+    """Whether a function of NumPy calls the methods of its arguments; `np.max` says that it is of another module."""
+    code = getattr(function, "_implementation", None)
+    return getattr(code, "__globals__", {}).get("__name__") in CALLING_METHODS
 
 
 def is_left_to(value: Any) -> bool:

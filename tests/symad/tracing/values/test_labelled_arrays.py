@@ -145,6 +145,7 @@ CLOSURES: dict[str, Callable[[Any], Any]] = {
     "NumPy's functions": lambda p: (
         np.sum(np.exp(-p * DATA) * OTHERS) + np.std(p * OTHERS) + np.multiply(p, OTHERS).sum()
     ),
+    "extremes by NumPy's functions": lambda p: np.max(p * OTHERS) * np.min(OTHERS * p) + np.max(p * TABLE),
     "elements by their places": lambda p: np.dot(p * DATA, OTHERS) + np.inner(OTHERS, p * DATA) + np.dot(p, DATA).sum(),
     "filled": lambda p: (p * OTHERS).fillna(p).sum() + (DATA.where(DATA > 2, p) * DATA.mask(DATA > 3, p * DATA)).sum(),
     "joined texts": lambda p: (TABLE.assign(t="a").merge(TABLE, left_index=True, right_index=True)["u_x"] * p).sum(),
@@ -201,6 +202,7 @@ def test_series_and_frames_are_made_inside() -> None:
             lambda p: p.groupby([0, 0, 1, 1]).sum().iloc[0],
             "pandas got a traced value where its compiled code takes plain",
         ),
+        (lambda p: p.nlargest(2).sum(), "pandas got a traced value where its compiled code takes plain"),
         (lambda p: p[p > 0.5].sum(), "pandas got a traced value where its compiled code takes plain"),
         (lambda p: p.map({0.7: 1.0}).sum(), "pandas' map was called with a traced value: it looks values up"),
     ],
