@@ -76,8 +76,8 @@ _OTHERS = frozenset({OTHER})
 class Lambdified:
     """What `lambdify` returns: call it with numbers or arrays; `kernel` is the compiled kernel.
 
-    Complex numbers are computed by a kernel of its own, which is compiled when the first ones come; symbols and
-    expressions give expressions. Integers alone, float32, labels, units and whatever else NumPy does not compute in
+    Complex numbers are computed by a kernel of its own, which is compiled when the first ones come; symbols, SymPy's
+    numbers and expressions give expressions. Integers alone, float32, labels, units and whatever else NumPy does not compute in
     doubles is given to SymPy's own function.
 
     >>> from codegen import lambdify
@@ -137,10 +137,10 @@ class Lambdified:
     def _of_any(self, args: tuple[Any, ...], originals: tuple[Any, ...]) -> Any:
         """Evaluate at arrays, expressions, complex numbers, and other values that NumPy does not compute in doubles."""
         if any(isinstance(value, sp.Basic) for value in args):
-            numbers = [_number(value) for value in args]
+            numbers = args if self._symbolic and not any(map(_axes, args)) else tuple(map(_number, args))
             if any(isinstance(value, sp.Basic) for value in numbers):
                 return self._in_python("expressions as arguments", "sympy" if self._symbolic else "", originals)
-            args = originals = tuple(numbers)
+            args = originals = numbers
         library, args = _of_library(args)
         kinds = kinds_of(args)
         if kinds & _OTHERS or kinds == {INTEGER}:

@@ -94,7 +94,11 @@ def test_keywords_symbols_and_complex_numbers() -> None:
     with pytest.raises(ArgumentError):
         f(3.0, z=1.0)
     assert f(Z, 2) == Z / 2
-    assert f(sp.pi, 2) == math.pi / 2
+    assert f(sp.pi, 2) == sp.pi / 2
+    assert f(sp.Rational(1, 3), 2) == sp.Rational(1, 6)
+    assert f(sp.Float("0.1", 30), 2) == sp.Float("0.05", 30)
+    assert f(np.array([1.0, 2.0]), sp.pi).tolist() == [1 / math.pi, 2 / math.pi]
+    assert lambdify(X, X + 1, "math")(sp.pi) == math.pi + 1
     assert f(1j, 2) == 0.5j
     assert f(np.array([1j, 2.0]), 2).tolist() == [0.5j, 1.0]
     with pytest.raises(TypeError, match="expressions as arguments: the function computes with numbers"):
