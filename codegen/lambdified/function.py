@@ -77,8 +77,8 @@ class Lambdified:
     """What `lambdify` returns: call it with numbers or arrays; `kernel` is the compiled kernel.
 
     Complex numbers are computed by a kernel of its own, which is compiled when the first ones come; symbols, SymPy's
-    numbers and expressions give expressions. Integers alone, float32, labels, units and whatever else NumPy does not compute in
-    doubles is given to SymPy's own function.
+    numbers and expressions give expressions. Integers alone, float32, labels, units and whatever else NumPy does not
+    compute in doubles is given to SymPy's own function.
 
     >>> from codegen import lambdify
     >>> x, y = sp.symbols("x y")

@@ -133,6 +133,8 @@ def _made(kind: type, callee: Callable[[Any], Any], known: dict[type, Any]) -> t
     if not (above or accessors or any(_is_rewritten(members[name]) for name in _METHODS & members.keys())):
         return None
     space = {name: _answer(kind, name, known) for name in _METHODS & members.keys()}
+    if issubclass(kind, list | tuple | str | bytes):
+        space.setdefault("__radd__", lambda self, other: other + _object_of(self))  # the class of the left one answers
     space |= {name: members[name] for name in _PRIORITIES if name in members}
     if "__array_ufunc__" in members:
         space["__array_ufunc__"] = None if members["__array_ufunc__"] is None else _delegating("__array_ufunc__")

@@ -357,3 +357,23 @@ def test_float64_of_an_array_is_that_array():
     np.testing.assert_allclose(slope, differences, rtol=1e-7)
     with pytest.raises(TypeError, match="only 0-dimensional arrays"):
         sa.grad(lambda x: float(x * 1.0))(x)
+
+
+class Doubled(list):
+    def __getitem__(self, place):
+        return 2 * list.__getitem__(self, place)
+
+
+class Named(str):
+    def __mod__(self, other):
+        return other
+
+
+def test_a_list_or_text_takes_one_of_a_users_class_on_its_right():
+    def f(x):
+        first, text = [math.sin(x)], "a"
+        joined = first + Doubled([2.0])
+        joined += Doubled([x])
+        return joined[0] * joined[1] + joined[2] ** 2 + (Doubled([x]) + first)[0] + len(text + Named("b"))
+
+    assert sa.value_and_grad(f)(0.7) == pytest.approx((f(0.7), 2 * math.cos(0.7) + 1.4 + 1.0), rel=1e-14)
