@@ -67,10 +67,10 @@ def left_side(text: str) -> LeftSide | None:
     bare = re.sub("[²³⁴⁵⁶]", lambda raised: f"^{raised[0].translate(RAISED)}", bare)
     bare = re.sub(r"\s*\^\s*\{?\s*([0-9])\s*\}?", r"^\1", bare)
     if found := _RATIO.fullmatch(bare):
-        order, letter, first, times, second, more = found.groups()
+        above, letter, first, times, second, more = found.groups()
         counts = int(times or 1), int(more or 1) if second else 0
         variables = first * counts[0] + second * counts[1] if second else first
-        return LeftSide(letter or "f", sum(counts), variables) if int(order or 1) == sum(counts) else None
+        return LeftSide(letter or "f", sum(counts), variables) if int(above or 1) == sum(counts) else None
     if found := _LOWERED.fullmatch(bare):
         variables = found[2] or found[3]
         return LeftSide(found[1], len(variables), variables)
