@@ -151,12 +151,19 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
 
 
 _IN_BOOKS = {"log": "ln", **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")}}
+_IN_BOOKS |= {f"a{name}": f"ar{name}" for name in ("sinh", "cosh", "tanh", "coth", "sech", "csch")}
+
+
+def _power(times: int) -> str:
+    return str(times).translate(RAISED) if times != 1 else ""
 
 
 class Signs(Text):
     """Handwritten notation for terminals that show its signs: 2x², |x|, √x, e^x, ln, arcsin, f′(x), ε₁.
 
     >>> x = sp.Symbol("x")
+    >>> Signs().doprint(sp.Piecewise((x**2, x > 1), (sp.asinh(x), True)))
+    '{x² if x > 1, arsinh(x) otherwise}'
     >>> Signs().doprint(2 * x**3 * sp.log(sp.Abs(x)) + sp.exp(2 * x) + sp.sqrt(2) * x + sp.pi * 3**x)
     '3^x·π + 2x³·ln(|x|) + √2·x + e^(2x)'
     """
@@ -186,6 +193,21 @@ class Signs(Text):
     def _print_Abs(self, expr: sp.Expr) -> str:
         return f"|{self._print(expr.args[0])}|"
 
+    def _print_Derivative(self, expr: sp.Derivative) -> str:
+        below = "".join(f"d{self._print(x)}{_power(times)}" for x, times in expr.variable_count)
+        return f"d{_power(expr.derivative_count)}/{below} ({self._print(expr.expr)})"
+
+    def _print_Piecewise(self, expr: sp.Piecewise) -> str:
+        cases = (f"{self._print(value)} if {self._print(condition)}" for value, condition in expr.args)
+        return f"{{{', '.join(cases)}}}".replace("if True", "otherwise")
+
+    def _print_And(self, expr: Any) -> str:
+        return " and ".join(sorted(map(self._print, expr.args)))
+
+    def _print_Relational(self, expr: Any) -> str:
+        sign = {"==": "=", "<=": "≤", ">=": "≥", "!=": "≠"}.get(expr.rel_op, expr.rel_op)
+        return f"{self._print(expr.lhs)} {sign} {self._print(expr.rhs)}"
+
     def _print_Exp1(self, expr: sp.Expr) -> str:
         return "e"
 
@@ -212,7 +234,7 @@ class Signs(Text):
             text = self.parenthesize(below, PRECEDENCE["Pow"], strict=True)
             return f"1/({text})" if text.startswith("1/") else f"1/{text}"
         base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
-        base = f"({base})" if base.startswith(("e^", "√")) else base
+        base = f"({base})" if base.startswith(("e^", "√", "d/d", "d²/d")) else base
         if expr.exp.is_Integer and expr.exp > 1:
             return f"{base}{str(expr.exp).translate(RAISED)}"
         return f"{base}^{self._in_parentheses(expr.exp)}"

@@ -57,7 +57,7 @@ WRONG = {  # each with the kind of mistake that has to be among those named; "" 
     "2x sin(3x) + 3x^2 sin(3x)": "outer derivative",
     "-(2x sin(3x) + 3x^2 cos(3x))": "wrong sign",
     "4x sin(3x) + 6x^2 cos(3x)": "double-counted",
-    "x^2 sin(3x)": "wrong order",
+    "x^2 sin(3x)": "not differentiated",
     "2 sin(3x) + 12x cos(3x) - 9x^2 sin(3x)": "wrong order",
     "2x sin(3x) + 3x^2 cos(x)": "wrong place",
     "2x sin(3x) + 3x^2 cos(3)": "wrong place",

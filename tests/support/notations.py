@@ -221,6 +221,10 @@ ANSWERS = [
     Answer("x^4", "y^{(4)} = 24", order=4),
     Answer("x^2", "d(x²) = 2x dx"),
     Answer("|x|", "1 if x > 0, -1 if x < 0"),
+    Answer("|x|", "\\left\\{\\begin{array}{rl} 1, & x>0 \\\\ -1, & x<0 \\end{array}\\right."),
+    Answer("x^2", "{f}'\\left(x\\right)=\\mathbf{2x}"),
+    Answer("x^2", "\\dot y = 2x ⇔ ẏ = x + x"),
+    Answer("x^4", "4x^3 → 12x^2", order=2),
     Answer("x^2", "((x+h)^2 - x^2)/h = 2x + h → 2x as h → 0"),
     Answer("x^2", "lim_{h→0} ((x+h)^2 - x^2)/h = 2x"),
     Answer("sin x", "sin(x+h) = sin x + h cos x + O(h²)"),
@@ -289,5 +293,5 @@ ASKED_BACK = [
     "1/2x", "1/xy", "e^xy", "e^2x", "x^2n", "x^1/2", "√xy", "x3", "2x4", "√2x", "√x/2", "√x²", "2½", "|x|y|n|", "x^n!",
     "n!!", "lg x", "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "h(x+1)", "u(2x)", "3,5 max(x, 1)",
     "mu^2 bc", "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "(x+1)2x", "sint", "det x", "x^T x",
-    "rate x", "f'(x) = x", "e^-x²/2", "x^-1/2", "√1-x²", "2x !", "acos(x)", "senx", "a_nx^n", "e2x",
+    "rate x", "f'(x) = x", "e^-x²/2", "x^-1/2", "√1-x²", "2x !", "acos(x)", "senx", "a_nx^n", "e2x", "\\sin^32x",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from symad.classroom.answers.answer_problem import (
     with_decimal_logarithms,
 )
 from symad.classroom.answers.diagnosis import corrected, is_asked
-from symad.classroom.answers.gradient_answers import first_wrong, gradient_problems
+from symad.classroom.answers.gradient_answers import checked_gradient, gradient_problems
 from symad.classroom.answers.implicit_problem import implicit_problem, is_equation
 from symad.classroom.answers.matrix_answers import checked_matrices, is_of_matrices
 from symad.classroom.answers.mistakes import Mistake
@@ -34,52 +34,25 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
 
+_F, _NAMES_F = re.compile(r"(?<![A-Za-z]{2})(?<!\\)f(?![A-Za-z]{2})"), re.compile(r"(?:^|[\n,;])\s*f\s*(?:\(\w\))?\s*=")
 _E = re.compile(r"e(?![\w^({²³⁻])")  # an e that nothing is attached to: Euler's number, or an epsilon
 
 
 @overload
 def check_expansion(
-    mine: Any,
-    f: Any,
-    x: Any,
-    directions: Any,
-    *,
-    order: int | None = None,
-    epsilons: Sequence[str] | None = None,
-    digits: int = DIGITS,
-    reveal: Reveal = "always",
-    each: Literal[False] = False,
-) -> CheckedAnswer: ...
-
-
+    mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = ..., epsilons: Sequence[str] | None = ...,
+    digits: int = ..., reveal: Reveal = ..., each: Literal[False] = ...,
+) -> CheckedAnswer: ...  # fmt: skip
 @overload
 def check_expansion(
-    mine: Any,
-    f: Any,
-    x: Any,
-    directions: Any,
-    *,
-    order: int | None = None,
-    epsilons: Sequence[str] | None = None,
-    digits: int = DIGITS,
-    reveal: Reveal = "always",
-    each: Literal[True],
-) -> list[CheckedAnswer | ArgumentError]: ...
-
-
+    mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = ..., epsilons: Sequence[str] | None = ...,
+    digits: int = ..., reveal: Reveal = ..., each: Literal[True],
+) -> list[CheckedAnswer | ArgumentError]: ...  # fmt: skip
 @public_api
 def check_expansion(
-    mine: Any,
-    f: Any,
-    x: Any,
-    directions: Any,
-    *,
-    order: int | None = None,
-    epsilons: Sequence[str] | None = None,
-    digits: int = DIGITS,
-    reveal: Reveal = "always",
-    each: bool = False,
-) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
+    mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = None, epsilons: Sequence[str] | None = None,
+    digits: int = DIGITS, reveal: Reveal = "always", each: bool = False,
+) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:  # fmt: skip
     """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
 
     `mine` is a text of several lines (steps between equals signs, comments after #), a list of texts or SymPy
@@ -101,28 +74,17 @@ def check_expansion(
     True
     """
     problem = expansion_problem(f, x, directions, order, epsilons, digits, reveal)
-    return _each(mine, lambda answer: checked_answer(answer, problem)) if each else checked_answer(mine, problem)
+    return _each(mine, partial(checked_answer, problem=problem)) if each else checked_answer(mine, problem)
 
 
 @overload
 def check_derivative(
-    mine: Any,
-    f: Any,
-    x: Any,
-    *,
-    order: int = 1,
-    digits: int = DIGITS,
-    reveal: Reveal = "always",
-    each: Literal[False] = False,
+    mine: Any, f: Any, x: Any, *, order: int = ..., digits: int = ..., reveal: Reveal = ..., each: Literal[False] = ...
 ) -> CheckedAnswer: ...
-
-
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: Literal[True]
+    mine: Any, f: Any, x: Any, *, order: int = ..., digits: int = ..., reveal: Reveal = ..., each: Literal[True]
 ) -> list[CheckedAnswer | ArgumentError]: ...
-
-
 @public_api
 def check_derivative(
     mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: bool = False
@@ -141,25 +103,16 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
+    check: Callable[[Any], CheckedAnswer]
     if is_of_matrices(f, x, mine):
-        return (
-            _each(mine, partial(checked_matrices, f=f, x=x, order=order, reveal=reveal))
-            if each
-            else (checked_matrices(mine, f, x, order, reveal))
-        )
-    equation = is_equation(f)
-    problems = None if equation else gradient_problems(f, x, order, digits, reveal)
-    if problems is None:
-        problem = (implicit_problem if equation else derivative_problem)(f, x, order, digits, reveal)
-        return _each(mine, lambda answer: checked_answer(answer, problem)) if each else checked_answer(mine, problem)
-    symbols = list(dict.fromkeys(problem.symbols[0] for problem in problems.values()))
-
-    def checked(answer: Any) -> CheckedAnswer:
-        bad: CheckedAnswer
-        bad, is_complete = first_wrong(answer, problems, symbols, checked_answer)
-        return replace(bad, finished=bad.finished and is_complete) if bad.right else bad
-
-    return _each(mine, checked) if each else checked(mine)
+        check = partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
+    elif is_equation(f, x):
+        check = partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
+    elif (problems := gradient_problems(f, x, order, digits, reveal)) is None:
+        check = partial(checked_answer, problem=derivative_problem(f, x, order, digits, reveal))
+    else:
+        check = partial(checked_gradient, problems=problems, check=checked_answer)
+    return _each(mine, check) if each else check(mine)
 
 
 def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
@@ -233,6 +186,10 @@ def _other_readings(mine: str, problem: AnswerProblem) -> Iterator[tuple[str, st
     if problem.expansion and problem.count == 1 and (answer := _E.sub("ε", mine)) != mine:
         what = "'e', which is read as Euler's number: as an epsilon the answer is right"
         yield what, "write ε or exp(1), whichever is meant; recommended: ε", answer, problem
+    if _NAMES_F.search(mine) and not problem.expansion:
+        letter = next(letter for letter in "pqrk" if sp.Symbol(letter, real=True) not in problem.formula.free_symbols)
+        what = "'f', which is the whole function: as the name of a part the answer is right"
+        yield what, "write u or another letter for the part; recommended: u", _F.sub(letter, mine), problem
 
 
 def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -26,6 +27,7 @@ from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
 _DECIMAL = re.compile(r"\d[.,]\d|\.\d")
+_TAYLOR = re.compile(r"[A-Z]_?\{?[0-9₀-₉]\}?\s*(?:\(\s*\w\s*\))?")  # T_3(x) =
 _DOTS = re.compile(r"[-+−]\s*(?:\.\.\.|…|\\[lc]?dots)\s*$")
 
 
@@ -43,6 +45,7 @@ class AnswerStep:
     derives: bool = False  # contains an unevaluated derivative
     notes: tuple[str, ...] = ()  # the assumptions of its reading
     condition: str = ""  # the condition written beside it
+    starts: bool = False  # the first side of a statement
     is_left: bool = False  # the left side of an equation
     defines: bool = False  # it only names a part of the formula
     determines: bool = False  # it determines the answer
@@ -72,8 +75,25 @@ class Reader:
         if found and all(step.defines for step in found):
             found[-1] = replace(found[-1], about=None)  # only a name and a value: the value is the answer
         if not found:
-            raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
-        return found
+            do = f"write a line, such as {'x³ + 3x²v ε₁' if self.problem.expansion else 'f′(x) = 3x²'}"
+            raise refusal("an empty answer", do=do)
+        return self._with_lower_orders(found)
+
+    def _with_lower_orders(self, steps: list[AnswerStep]) -> list[AnswerStep]:
+        """Return steps in which f′ and f″ without left sides, before the answer, are about these: 4x³, 12x²."""
+        problem, point = self.problem, self.names.point
+        if problem.count == 1 or problem.expansion or problem.dependent_name:
+            return steps
+        lower = [problem.value(sp.diff(problem.formula, point, order)) for order in range(problem.count + 1)]
+        first = [place for place, step in enumerate(steps) if step.starts]
+        for start, end in pairwise(first):
+            sides = steps[start:end]
+            bare = all(step.about is None for step in sides)
+            equal = (all(agreement(derivative, step.expression) for step in sides) for derivative in lower if bare)
+            if (order := next((k for k, agrees in enumerate(equal) if agrees), None)) is not None:
+                lower = lower[order:]  # the orders rise
+                steps[start:end] = [replace(step, about=lower[0]) for step in sides]
+        return steps
 
     def _line(self, number: int, line: Any) -> list[AnswerStep]:
         if isinstance(line, str):
@@ -84,7 +104,8 @@ class Reader:
         parts = line.args if isinstance(line, sp.Equality) else [line]
         sides = [(str(part), FormulaReading(self.names.given(part, number))) for part in parts]
         self._set_about([read for _, read in sides])
-        return [self._step(number, text, read, self.about) for text, read in sides]
+        steps = [self._step(number, text, read, self.about) for text, read in sides]
+        return [replace(steps[0], starts=True), *steps[1:]]
 
     def _statement(self, number: int, line: str, said: Statement) -> list[AnswerStep]:
         """Return the steps of a statement. A definition such as u = x^2 is one step."""
@@ -93,6 +114,8 @@ class Reader:
         cut = sides_of(line, said.start, said.end)
         if len(cut) > 1 and (definition := self._definition(number, line, cut)) is not None:
             return [definition]
+        if self.problem.taylor and _TAYLOR.fullmatch(cut[0][0]):
+            cut = cut[1:]
         own = [left_side(line[start:end]) for _, start, end in cut[:-1]]
         while own and own[0] is not None and own[0].order == 0 and self.names.is_own_name(own[0]):
             cut, own = cut[1:], own[1:]  # v(t) = s'(t) = 9.8 t, with the pupil's own name of the function
@@ -100,7 +123,9 @@ class Reader:
         if not goes_on:
             self._set_about([read for _, read in sides])
         steps = [self._step(number, text, read, self.about, said.condition) for text, read in sides]
-        return [replace(steps[0], is_left=not goes_on and len(steps) > 1), *steps[1:]] if steps else []
+        if steps and not goes_on:
+            steps[0] = replace(steps[0], starts=True, is_left=len(steps) > 1)
+        return steps
 
     def _set_about(self, sides: Sequence[FormulaReading]) -> None:
         """Note the claim that the sides must equal: the first side if it is f, a derivative or f(x + h)."""
@@ -121,8 +146,8 @@ class Reader:
             step = self._step(number, line[start:end].strip(), self._read(number, line, start, end))
         except ArgumentError:
             return None
-        self.names.define(word, step.expression, called="(" in cut[0][0])
-        return replace(step, about=step.expression, defines=True)
+        self.names.define(word, step.expression, called=re.search(rf"\(\s*{self.names.point}\b", cut[0][0]) is not None)
+        return replace(step, about=step.expression, starts=True, defines=True)
 
     def _step(
         self, number: int, text: str, read: FormulaReading, about: sp.Expr | None = None, condition: str = ""
@@ -131,6 +156,7 @@ class Reader:
         named = self.names.is_named(expression) and not self.problem.dependent_name
         named |= self.names.has_slope(expression)
         restated = read.derivative or isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
+        restated &= not (self.problem.dependent_name and expression.is_Function)  # y' = y
         rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
         has_bare = expression.has(self.names.bare)
         found = AnswerStep(number, text, concrete, about, has_bare, named, restated, read.derives,

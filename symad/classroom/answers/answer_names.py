@@ -18,7 +18,10 @@ from symad.tracing.calling.user_place import refusal
 
 CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
 _PART = re.compile(r"([^\W\d_](?:_?[0-9]+|_\{[0-9]+\})?)(?:\(\s*(\w+)\s*\))?")
-_RATIO = re.compile(r"(?<![A-Za-z])d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])")
+# dy/du, g(u) and g'(u(x)), where u is a name of the pupil's
+_IN_A_PART = re.compile(
+    r"(?<![A-Za-z])(?:d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])|([A-Za-z])(['′’]?)\(\s*([A-Za-z])\s*(?:\(\s*\w\s*\))?\s*\))"
+)
 
 
 class AnswerNames:
@@ -89,7 +92,9 @@ class AnswerNames:
     def part_named(self, text: str, sides: int) -> str:
         """Return the name that a left side defines, as in u = x^2; "" for any other text."""
         found = _PART.fullmatch(text.strip("$ "))
-        if found is None or self.point is None or self.problem.expansion or found[2] not in (None, self.point.name):
+        if found is None or self.point is None or self.problem.expansion:
+            return ""
+        if found[2] not in (None, self.point.name, *self.own):
             return ""
         word = found[1].replace("{", "").replace("}", "")
         is_other = self.is_known(word) or word in (self.problem.name, "f", *CONSTANTS) or (found[2] and sides > 2)
@@ -157,6 +162,8 @@ class AnswerNames:
             return None
         at = self.function(self.point)
         of = self.own.get(about.letter, at)
+        if about.variable in self.own and about.order == 0:  # f(u) = u^5: f as a function of u
+            return of
         if about.variable in self.own and about.order == 1:  # dy/du = (dy/dx)/(du/dx)
             above = sp.Derivative(of, self.point) if of == at else sp.diff(of, self.point)
             return above / sp.diff(self.own[about.variable], self.point)
@@ -170,17 +177,20 @@ class AnswerNames:
         return sp.Derivative(at, (self.point, about.order))
 
     def with_ratios(self, text: str) -> str:
-        """Return a text with dy/du and du/dx as names, if u is a name of the pupil's."""
+        """Return a text of the same length with dy/du, du/dx and g'(u) as names, if u is a name of the pupil's."""
 
         def name(found: re.Match[str]) -> str:
-            value = self.derivative(found[0])
+            of, mark, part = found[1] or found[3], found[4], found[2] or found[5]
+            value = None
+            if found[1] or part in self.own:
+                value = self.derivative(f"{of}({part})" if mark == "" else f"d{of}/d{part}")
             if value is None:
                 return found[0]
-            word = f"d{found[1]}_d{found[2]}"
+            word = f"{of}_{part}" if mark == "" else f"d{of}_d{part}"
             self.names[word] = value
-            return word
+            return word.ljust(len(found[0]))
 
-        return _RATIO.sub(name, text)
+        return _IN_A_PART.sub(name, text)
 
     def given(self, value: Any, number: int) -> sp.Expr:
         """Return a SymPy expression in the symbols of the problem, matched by name."""

@@ -32,6 +32,7 @@ MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
 MOST_ORDER = 6
 MOST_DIGITS = 15
 DIGITS = 2  # default of the significant digits that decimal numbers need
+_OF_SIGNS = (sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.Piecewise)  # a question about signs
 _ROUNDED = 13  # digits that only a computed number has
 
 
@@ -100,8 +101,20 @@ class AnswerProblem:
         return any(self.value(turn) == 0 for turn in turns([self.formula]))
 
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
-        """Return whether the written expression equals the expected one."""
-        return agreement(expected, written)
+        """Return whether the written expression equals the expected one; undecided if only for positive constants."""
+        found = agreement(expected, written)
+        constants = sorted(self.formula.free_symbols - set(self.symbols), key=str)
+        if found.equal is not False or not constants or self.formula.has(*_OF_SIGNS):
+            return found
+
+        def agrees(positive: Sequence[sp.Symbol]) -> bool:
+            squares = {constant: sp.Dummy(real=True) ** 2 for constant in positive}
+            return bool(agreement(expected.subs(squares), written.subs(squares)))
+
+        if not agrees(constants):
+            return found
+        positive = next(([constant] for constant in constants if agrees([constant])), constants)
+        return replace(found, equal=None, positive=tuple(positive))
 
     @property
     def dependent_name(self) -> str:

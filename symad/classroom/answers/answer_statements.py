@@ -6,13 +6,14 @@ A statement keeps its place in the line, so that an error can point there.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_text import ARROW, left_side, without_typesetting
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
-from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS
+from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS, as_cases
 from symad.classroom.formulas.tokens import STYLED
 
 # words that connect statements or begin a condition, in English, German and French
@@ -30,10 +31,13 @@ _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
     r"\b(?:for|if|when|where|on|with|provided|für|falls|wenn|mit|pour|si|avec|où)\b)"
 )
-_END = re.compile(r"(?:\s|;|,|∎|□|✓|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
+_END = re.compile(r"(?:\s|;|,|\\[,;!]|∎|□|✓|\\checkmark(?![a-z])|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
 _BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s*(?:\\?[,;]\s*)?d\s*([a-zA-Z])\s*")
-_UPRIGHT_D = re.compile(r"\\mathrm\s*(?:\{\s*d\s*\}|d(?![a-z]))\s*")
+UPRIGHT_D = re.compile(r"\{\s*\\rm\s*d\s*\}\s*|\\(?:mathrm|text|textrm|rm)\s*(?:\{\s*d\s*\}|d(?![a-z]))\s*")
+_EQUALS_BELOW = re.compile(r"\\(?:overset|stackrel)\s*(\{(?:[^{}]|\{[^{}]*\})*\})\s*\{\s*=\s*\}")  # a reason above
+_DOTS = {"\u0307": "dot", "\u0308": "ddot"}  # ẋ and ẍ, but no umlaut in a word
+_DOTTED = re.compile("(?<![^\\W\\d_])([^\\W\\d_])([\u0307\u0308])(?![^\\W\\d_])")
 _VALUE = re.compile(  # y'|_{x=2} and \frac{dy}{dx}(2) =
     r"(?:\\left\s*\.)?(?P<left>[^=,;|]*?)(?:\\(?:right|[bB]igg?r?))?\s*\|\s*_\s*"
     r"(?:\{\s*\w+\s*=(?P<in_braces>(?:[^{}=]|\{[^{}]*\})+)\}|\(\s*\w+\s*=(?P<in_parentheses>[^()=]+)\))"
@@ -43,11 +47,9 @@ _BRANCH = re.compile(
     rf"\s*([^=]*?\S)\s*{CONDITION_WORDS}([^=]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=]*)"
     rf"|\s*([^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
 )
-_TYPED = (
-    {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
-    | str.maketrans("´`", "''", "\u200b\u2060\ufeff")
-    | STYLED
-)
+_TYPED = str.maketrans("´`", "''", "\u200b\u2060\ufeff") | STYLED
+_TYPED |= {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+_BULLET = re.compile(r"^\s*[•▪●‣]\s*", re.MULTILINE)
 _DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
 _REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]*\b[a-z]{3,}", re.IGNORECASE)
 _PHRASE = re.compile(
@@ -65,7 +67,7 @@ _UNIT = re.compile(
     r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
     r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
 )
-_EQUALS = re.compile(r":?==?(?!>)|≔|≈|≃|≡|\\(?:approx|coloneqq)(?![a-z])")
+_EQUALS = re.compile(r"(?::|\\colon\s*)?==?(?!>)|≔|≈|≃|≡|\\(?:approx|coloneqq|equiv)(?![a-z])")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 _RULE = r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*"
@@ -188,13 +190,16 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "") -> st
             return found[0]
         return f"{about.letter}{chr(39) * about.order}({value.strip()})"
 
-    line = _VALUE.sub(at_value, _UPRIGHT_D.sub("d", line))
+    line = _EQUALS_BELOW.sub(lambda found: "=".rjust(len(found[0])), line)
+    line = _VALUE.sub(at_value, UPRIGHT_D.sub("d", line))
     line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(line))))
     return line if is_known("D") else _DERIVED.sub(r"\1'", line)
 
 
 def _with_cases(line: str) -> str:
     """Return a line with "1 if x > 0, -1 if x < 0" as an environment of cases."""
+    if "{cases}" in line:
+        return line
     left, equals, text = line.partition("=") if re.match(r"[^<>≤≥=]*=(?!=)", line) else ("", "", line)
     text = re.sub(r"\belse\s+(\S+)\s*$", r", \1 otherwise", text.strip(" ."))
     parts = re.split(r"[,;]\s+|\s+(?:and|und|et)\s+", text)
@@ -233,7 +238,9 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     found: list[tuple[int, str]] = []
-    rows = enumerate(mine.translate(_TYPED).strip("\n").splitlines(), 1)
+    apart = unicodedata.normalize("NFD", as_cases(_BULLET.sub("", mine)).translate(_TYPED))
+    text = unicodedata.normalize("NFC", _DOTTED.sub(lambda dotted: f"\\{_DOTS[dotted[2]]}{{{dotted[1]}}}", apart))
+    rows = enumerate(text.strip("\n").splitlines(), 1)
     for number, line in [(number, part) for number, row in rows for part in _rows_of(row.partition("#")[0])]:
         code = without_typesetting(line).rstrip()
         if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):

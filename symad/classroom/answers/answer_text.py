@@ -6,32 +6,36 @@ import re
 from collections.abc import Callable
 
 from codegen.records import dataclass
-from symad.classroom.formulas.formula_names import CONSTANTS, FUNCTIONS
+from symad.classroom.formulas.formula_names import CONSTANTS, FUNCTIONS, LETTER_OF
 from symad.classroom.formulas.tokens import RAISED
 
-_TIMES = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
+_TIMES = r"(?:\^([0-9]))?"
 _PRIMED = re.compile(
-    r"([A-Za-z])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*"
+    r"([^\W\d_])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*"
     r"|\^\s*\{?\s*\(\s*[0-9]\s*\)\s*\}?|⁽[⁰-⁹¹²³]⁾|\^\s*\{?(?:IV|iv)\}?)"
     r"\s*(?:\(\s*([^\W\d]\w*|-?[0-9][0-9./]*)\s*\))?"
 )
-_RATIO = re.compile(rf"[d∂]{_TIMES}\s*([A-Za-z])\s*(?:\(\s*[\w, ]+\s*\))?\s*/\s*[d∂]\s?([^\W\d_]\w*?){_TIMES}")
-_MIXED = re.compile(
-    r"(?:∂²|∂\s*\^\s*\{?2\}?|d²|d\s*\^\s*\{?2\}?)\s*([A-Za-z])\s*/\s*\(?\s*[d∂]\s*([^\W\d_])\s*[d∂]\s*([^\W\d_])\s*\)?"
+_MARKS = {"'": 1, "′": 1, "’": 1, "\\prime": 1, "″": 2, "‴": 3, "iv": 4, "IV": 4}
+_RATIO = re.compile(  # d^2y/dx^2, ∂^2f/∂x∂y and d/dx
+    rf"[d∂]{_TIMES}\s*([^\W\d_]?)\s*(?:\(\s*[\w, ]+\s*\))?\s*/\s*\(?\s*"
+    rf"[d∂]\s?([^\W\d_]\w*?){_TIMES}(?:\s*[d∂]\s*([^\W\d_]){_TIMES})?\s*\)?"
 )
-_LOWERED = re.compile(r"([A-Za-z])_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
+_LOWERED = re.compile(r"([A-Za-z])['′’]*_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}")
-_BEFORE = re.compile(r"(?:∂|D)\s*_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
-_OPERATOR = re.compile(rf"D{_TIMES}(?:_\{{?[a-z]\}}?)?\s*([A-Za-z])\s*(?:\(\s*[a-z]\s*\))?")
+_OPERATOR = re.compile(  # D f, D^2 f, D_x f and ∂_{xy} f
+    rf"(?:D|∂(?=\s*_)){_TIMES}\s*(?:_(?:\{{\s*([a-z]+)\s*\}}|([a-z])))?\s*([A-Za-z])\s*(?:\([^()]*\))?"
+)
 _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
 )
 _NOTE = re.compile(r"\s*(?:\((?P<round>[^()]*)\)|\[(?P<square>[^\[\]]*)\])\s*$")
-_ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber")
+_ENVIRONMENT = re.compile(
+    r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber|\\(?:label|tag|[hv]?phantom)\s*\{[^{}]*\}"
+)
 _WORDS = re.compile(
     r"(?:^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}|\\text\s*\{(\s*(?:for|if|when|where|with|für|falls|pour|si)\b[^{}]*)\})(?=.*\S)"
 )
-ARROW = r"⇒|→|⟶|⟹|->|=>|\\(?:to|(?:long)?rightarrow|(?:Long)?[Rr]ightarrow|implies)(?![a-zA-Z])"
+ARROW = r"⇔|⟺|<=>|⇒|→|⟶|⟹|->|=>|\\(?:to|iff|implies|(?:[Ll]ong)?(?:[Ll]eft)?[Rr]ightarrow)(?![a-zA-Z])"
 _SO = re.compile(rf"\s*(?:∴|\\therefore(?![a-zA-Z])|{ARROW})\s*")
 
 
@@ -50,35 +54,30 @@ def left_side(text: str) -> LeftSide | None:
     >>> left_side("y''"), left_side("d²y/dx²").order, left_side(r"\\frac{df}{dx}").variable, left_side("2x")
     (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
     """
-    bare = text.strip(" $\t")
-    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([A-Za-z])\s*\}?(?:\s*\(\s*(\w+)\s*\))?", bare):
+    bare = re.sub(r"^\{\s*(\w)\s*\}|\\(?:left|right)(?![a-z])", r"\1", text.strip(" $\t"))
+    bare = re.sub(r"\\(?:var)?([A-Za-z]+)", lambda command: LETTER_OF.get(command[1], command[0]), bare)
+    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([^\W\d_])\s*\}?(?:\s*\(\s*(\w+)\s*\))?", bare):
         return LeftSide(found[2], len(found[1]), found[3] or "")
     if found := _PRIMED.fullmatch(bare):
         letter, marks, variable = found.groups()
-        order = marks.count("'") + sum(marks.count(mark) for mark in ("′", "’", "\\prime"))
-        order += 2 * marks.count("″") + 3 * marks.count("‴") + 4 * ("iv" in marks.lower())
+        order = sum(times * marks.count(mark) for mark, times in _MARKS.items())
         order += int((re.search("[0-9]", marks.translate(RAISED)) or "0")[0])
         return LeftSide(letter, order, variable or "")
     bare = _FRACTION.sub(r"\1/\2", bare).replace("\\partial", "∂").replace("\\mathrm{d}", "d").replace("\\", "")
+    bare = re.sub("[²³⁴⁵⁶]", lambda raised: f"^{raised[0].translate(RAISED)}", bare)
+    bare = re.sub(r"\s*\^\s*\{?\s*([0-9])\s*\}?", r"^\1", bare)
     if found := _RATIO.fullmatch(bare):
-        above, raised, letter, variable, below, lowered = found.groups()
-        orders = {
-            int((plain or small or "1").translate(RAISED)) for plain, small in ((above, raised), (below, lowered))
-        }
-        return LeftSide(letter, orders.pop(), variable) if len(orders) == 1 else None
-    if found := _MIXED.fullmatch(bare):
-        letter, first, second = found.groups()
-        return LeftSide(letter, 2, first + second)
+        above, letter, first, times, second, more = found.groups()
+        counts = int(times or 1), int(more or 1) if second else 0
+        variables = first * counts[0] + second * counts[1] if second else first
+        return LeftSide(letter or "f", sum(counts), variables) if int(above or 1) == sum(counts) else None
     if found := _LOWERED.fullmatch(bare):
         variables = found[2] or found[3]
         return LeftSide(found[1], len(variables), variables)
-    if found := _BEFORE.fullmatch(bare):
-        variables = found[1] or found[2]
-        return LeftSide(found[3], len(variables), variables)
-    if found := re.fullmatch(rf"d{_TIMES}\s*/\s*d\s?([^\W\d_]){_TIMES}", bare):
-        return LeftSide("f", int((found[1] or found[2] or "1").translate(RAISED)), found[3])
-    found = _OPERATOR.fullmatch(bare)
-    return LeftSide(found[3], int((found[1] or found[2] or "1").translate(RAISED))) if found else None
+    if found := _OPERATOR.fullmatch(bare):
+        variables = found[2] or found[3] or ""
+        return LeftSide(found[4], max(len(variables), int(found[1] or 1)), variables)
+    return None
 
 
 def without_typesetting(line: str) -> str:

@@ -12,7 +12,7 @@ from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judge
 from symad.classroom.answers.answer_problem import AnswerProblem, derivative_within
 from symad.classroom.answers.implicit_problem import ImplicitProblem
 from symad.classroom.answers.mistake_rules import Words, by_terms
-from symad.classroom.answers.mistakes import OF_TERMS, Mistake, mistakes_of, without_slope
+from symad.classroom.answers.mistakes import OF_TERMS, Mistake, mistakes_of, of_differentiated_equation
 from symad.classroom.answers.rounded_answers import is_rounded_from
 from symad.classroom.equality.equality import agreement
 from symad.classroom.equality.turns import is_at_turn
@@ -35,6 +35,9 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
     term = None if about else term_of(problem, levels)
     parts = [found.step.expression for found in judged if found.step.defines]
     mistakes = _mistakes(problem, bad, levels, parts) if bad.right is False else ()
+    if positive := bad.terms[levels].positive:
+        signs = [part for constant in positive for part in (", ", constant, " > 0")][1:]
+        mistakes = (Mistake("sign of a constant", ("It is right where ", *signs, ", and not everywhere")),)
     if bad.right is False and (before := _right_before(judged, bad)) is not None:
         of_terms = tuple(mistake for mistake in mistakes if mistake.kind in OF_TERMS and problem.expansion)
         mistakes = of_terms or (_slip(before, bad, levels),)
@@ -66,7 +69,7 @@ def _mistakes(problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequen
     """Return the mistakes that lead to a wrong coefficient; for f'(x) or u', those of that function."""
     written = bad.written[levels]
     if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
-        words = ("a derivative has no constant of integration: the derivative of a constant is 0",)
+        words = ("You added a constant of integration, which belongs to an integral",)
         return (Mistake("constant of integration", words),)
     if written.has(sp.nan, sp.zoo, sp.oo):
         return (_without_value(problem, bad),)
@@ -83,7 +86,7 @@ def _mistakes(problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequen
     if bad.step.about == problem.value(problem.formula):
         return _of_powers(problem, written)
     if isinstance(problem, ImplicitProblem):
-        return without_slope(problem, bad.expected[levels] - written)
+        return of_differentiated_equation(problem, bad.expected[levels] - written)
     if len(problem.symbols) == 1:
         for formula, order in product([problem.formula, *parts], range(1, problem.count + 1)):
             within = derivative_within(problem, order, formula)

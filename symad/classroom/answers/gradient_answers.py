@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any
 
 import sympy as sp
 
+from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.answers.answer_problem import DIGITS, AnswerProblem, Reveal, derivative_problem, several_symbols
+from symad.classroom.answers.answer_statements import UPRIGHT_D
 from symad.classroom.answers.answer_text import left_side
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import read_formula
@@ -18,8 +21,9 @@ from symad.tracing.calling.user_place import refusal
 
 _MOST_ORDER = 2
 _MATRIX = re.compile(r"\\begin\s*\{([pbv]?matrix)\}(.*?)\\end\s*\{\1\}\s*", re.DOTALL)
-_NAME = re.compile(r"\s*(?:∇\s*f|\\nabla\s*f|grad\s*f|H(?:_f)?|Hf|∇²\s*f|f''|f'|J(?:_f)?|Df|D²f)(?:\s*\([^()]*\))?\s*")
-_UNIT = re.compile(r"\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijk])(?:math)?\s*\}?")
+_TYPESET = re.compile(r"\\(?:operatorname|mathrm|vec|text|left|right|[bB]igg?[lr]?)(?![a-z])|[\\\s|_{}]")
+_NAME = re.compile(r"(?:(?:∇|nabla|grad|Hess|[HJD])\^?[2²]?\(?[a-zA-Z]?\)?|[a-z]'{1,2})(?:\((?P<at>[^()]*)\))?")
+_UNIT = re.compile(r"\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijke])(?:math)?\s*\}?(?:(_)\{?([a-z])\}?)?")
 _OPENS, _CLOSES = "([{⟨", ")]}⟩"
 
 Place = tuple[int, ...]  # the indices of the variables of a partial derivative, in order
@@ -75,10 +79,12 @@ def _joined(text: str) -> str:
             return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
+    text = UPRIGHT_D.sub("d", text)
     text = re.sub(r",?\s*\\q?quad\b", ", ", re.sub(r"<([^<>=]*,[^<>=]*)>", r"⟨\1⟩", text))
     text = re.sub(r"\\[,;:!]", " ", re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text))
-    text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?)(?=\s*[()\[\]])", "", text)
-    return re.sub(r"\\(?:langle|rangle)\b", lambda sign: "⟨⟩"[sign[0] == "\\rangle"], _MATRIX.sub(rows, text))
+    text = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"(\1, \2)", text)
+    text = re.sub(r"\\(?:langle|rangle)\b", lambda sign: "⟨⟩"[sign[0] == "\\rangle"], _MATRIX.sub(rows, text))
+    return re.sub(r"\\(?:left|right|[bB]igg?[lr]?)(?=\s*[()\[\]⟨⟩])", "", text)
 
 
 def _statements(line: str) -> list[str]:
@@ -92,29 +98,30 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
     left, *sides = _parts(statement, "=")
     if not sides:
         left, sides = "", [left]
-    about = left_side(left)
+    bare, about = _TYPESET.sub("", left), left_side(left)
     if about is not None and about.order == order and about.variable:
         names = [plain(symbol.name) for symbol in symbols]
         letters = about.variable if order > 1 and len(about.variable) > 1 else [about.variable] * order
         if all(plain(letter) in names for letter in letters):
             place = tuple(sorted(names.index(plain(letter)) for letter in letters))
-            again = [other for side in sides[:-1] if (other := left_side(side)) is not None and other.variable]
-            if any(sorted(other.variable) != sorted(about.variable) for other in again):
+            again = {side: other for side in sides if (other := left_side(side)) is not None and other.variable}
+            if any(sorted(other.variable) != sorted(about.variable) for other in again.values()):
                 raise refusal(f"two derivatives in {statement.strip()!r}", do="write one equation for each")
-            return [(place, side.strip()) for side in sides[len(again) :]]  # f_xy = f_yx = 2x
-    if order == 1 and (not left or _NAME.fullmatch(left) or re.fullmatch(r"\s*d[a-zA-Z]\s*", left)):
+            return [(place, side.strip()) for side in sides if side not in again]  # f_xy = f_yx = 2x
+    if order == 1 and (not left or _NAME.fullmatch(bare) or re.fullmatch("d[a-zA-Z]", bare)):
         sums = [_sum_of_units(side, symbols) for side in sides]
         if all(sums):
             return [entry for entries in sums for entry in entries]
-    if left and not _NAME.fullmatch(left):
+    if left and not _NAME.fullmatch(bare):
         raise refusal(f"the left side {left.strip()!r}", do="write ∇f = (..., ...), H = [[...], [...]] or f_x = ...")
     return [entry for side in sides for entry in _vector(side, len(symbols), order)]
 
 
 def _sum_of_units(side: str, symbols: Sequence[sp.Symbol]) -> list[tuple[Place, str]]:
     """Return the entries of 2x i + 3y j, or of 2x dx + 3y dy; none for any other text."""
-    side, names = _UNIT.sub(r" \1 ", side), [symbol.name for symbol in symbols]
-    units = [f"d{name}" for name in names] if f"d{names[0]}" in side else list("ijk"[: len(names)])
+    side, names = _UNIT.sub(r" \1\2\3 ", side), [symbol.name for symbol in symbols]
+    families = [f"d{name}" for name in names], [f"e_{name}" for name in names], list("ijk"[: len(names)])
+    units = next((units for units in families if units[0] in side), families[-1])
     if set(units) & set(names) or len(units) < len(names) or not re.search("|".join(units), side):
         return []
     try:
@@ -130,29 +137,35 @@ def _sum_of_units(side: str, symbols: Sequence[sp.Symbol]) -> list[tuple[Place, 
 
 
 def _vector(side: str, count: int, order: int) -> list[tuple[Place, str]]:
-    factor, whole = _scaled(side)
+    before, whole, after = _scaled(side)
     entries: list[tuple[Place, str]] = [((), whole)]
     for _ in range(order):
         entries = [((*place, k), part) for place, row in entries for k, part in enumerate(_inside(row, count))]
-    return [(tuple(sorted(place)), f"({factor})({text})" if factor else text) for place, text in entries]
+    factor = re.sub(r"(?:[·*×]|\\cdot|\\times)?\s*$", "", before)
+    factor = f"({factor})" if factor.strip("-−+ ") else factor.replace("+", "")
+    return [(tuple(sorted(place)), f"{factor}({text}){after}") for place, text in entries]
 
 
-def _scaled(side: str) -> tuple[str, str]:
-    """Return the factor before a vector, as in 2(x, y), and the vector."""
+def _scaled(side: str) -> tuple[str, str, str]:
+    """Return a vector with the factors before and after it: 2(x, y), (x, y)/√(x² + y²)."""
     text = side.strip(" $.\t").removesuffix("^T").removesuffix("ᵀ")
     depth = start = 0
     for place, letter in enumerate(text):
         start = place if depth == 0 and letter in _OPENS else start
         depth += (letter in _OPENS) - (letter in _CLOSES)
-    return re.sub(r"(?:[·*×]|\\cdot|\\times)\s*$", "", text[:start].strip()).strip(), text[start:]
+        if depth == 0 and letter in _CLOSES and len(_parts(text[start + 1 : place], ",;")) > 1:
+            return text[:start], text[start : place + 1], text[place + 1 :].removeprefix("^T")
+    return text[:start], text[start:], ""
 
 
 def _inside(side: str, count: int) -> list[str]:
-    """Return the parts of (a, b) or [a, b]."""
+    """Return the parts of (a, b) or [a, b]; rows end with a semicolon in [a, b; c, d]."""
     text = side.strip()
     if not text or text[0] not in _OPENS or text[-1] not in _CLOSES:
         raise refusal(f"{text[:40]!r} as a vector", do=f"write {count} entries in parentheses, such as (2x, 3y)")
-    parts = [part.strip() for part in _parts(text[1:-1], ",;")]
+    rows = _parts(text[1:-1], ";")
+    is_matrix = len(rows) == count and all(len(_parts(row, ",")) == count for row in rows)
+    parts = [f"({row})" for row in rows] if is_matrix else [part.strip() for part in _parts(text[1:-1], ",;")]
     if len(parts) != count:
         raise refusal(f"a vector of {len(parts)} entries in {count} variables", do=f"give {count} entries")
     return parts
@@ -170,15 +183,15 @@ def _parts(text: str, signs: str) -> list[str]:
     return result
 
 
-def first_wrong(
-    mine: Any,
-    problems: Mapping[Place, AnswerProblem],
-    symbols: Sequence[sp.Symbol],
-    check: Callable[[str, AnswerProblem], Any],
-) -> tuple[Any, bool]:
-    """Return the first entry that is not right, checked, else the last one; and whether all entries are present."""
-    order = len(next(iter(problems)))
-    entries = entries_of(mine, symbols, order)
+def checked_gradient(
+    mine: Any, problems: Mapping[Place, AnswerProblem], check: Callable[[str, AnswerProblem], CheckedAnswer]
+) -> CheckedAnswer:
+    """Return the first entry that is not right, checked, else the last one, finished if all entries are present."""
+    symbols = list(dict.fromkeys(problem.symbols[0] for problem in problems.values()))
+    entries = entries_of(mine, symbols, len(next(iter(problems))))
     checked = [check("\n" * (number - 1) + text, problems[place]) for place, number, text in entries]
-    bad = next((found for right in (False, None) for found in checked if found.right is right), checked[-1])
-    return bad, {place for place, _, _ in entries} == set(problems)
+    bad = next((found for right in (False, None) for found in checked if found.right is right), None)
+    is_complete = {place for place, _, _ in entries} == set(problems)
+    if bad is not None:
+        return bad
+    return replace(checked[-1], finished=checked[-1].finished and is_complete)

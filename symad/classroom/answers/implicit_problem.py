@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from typing import Any
 
 import sympy as sp
@@ -18,14 +17,14 @@ from symad.classroom.expansion.displayed import Definitions, check_coefficients
 from symad.classroom.expansion.epsilon import Levels, Nested
 from symad.classroom.expansion.page_formulas import Along, Listed
 from symad.classroom.formulas.formula_names import plain
-from symad.classroom.formulas.read import read_formula
+from symad.classroom.formulas.read import LEFT_SIDE, read_formula
 from symad.derivatives.level import Epsilon
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
-_EXPLICIT = re.compile(r"\s*[A-Za-z]\s*(?:\([^()]*\))?\s*=[^=]*$")
 _POINTS = 6  # points of the curve at which equal sides have to agree
 _ATTEMPTS = 60
+_SIZES = (2, 8, 0.1, 50)  # of the values at the points: x² - y² = 4 has none with |x| < 2
 _AGREED = mp.mpf(10) ** -35
 
 
@@ -71,11 +70,12 @@ class ImplicitProblem(AnswerProblem):
         source, found = random.Random(7), 0
         names = sorted(self.formula.free_symbols - {self.dependent}, key=str)
         function = sp.lambdify([*names, self.dependent], self.formula, "mpmath")
-        for _ in range(_ATTEMPTS):
-            at = {name: mp.mpf(source.uniform(-2, 2)) for name in names}
+        for attempt in range(_ATTEMPTS):
+            size = _SIZES[attempt % len(_SIZES)]
+            at = {name: mp.mpf(source.uniform(-size, size)) for name in names}
             with mp.workdps(DIGITS):
                 try:
-                    start = mp.mpf(source.uniform(-3, 3))
+                    start = mp.mpf(source.uniform(-size, size))
                     root = mp.findroot(lambda y, at=at: function(*at.values(), y), start)
                 except (ArithmeticError, ValueError, TypeError):
                     continue
@@ -86,18 +86,18 @@ class ImplicitProblem(AnswerProblem):
                 return
 
 
-def is_equation(f: Any) -> bool:
+def is_equation(f: Any, x: Any = "x") -> bool:
     """Whether a question is an equation that defines y as a function of x, not a formula such as y = x^2.
 
     >>> is_equation("x^2 + y^2 = 25"), is_equation("y = x^2"), is_equation("x^2")
     (True, False, False)
-    >>> is_equation("y = x^y")
-    True
+    >>> is_equation("y = x^y"), is_equation("x = y^2"), is_equation("x = cos t", "t")
+    (True, True, False)
     """
     if not isinstance(f, str) or f.count("=") != 1 or any(sign in f for sign in "<>!") or "{cases}" in f:
         return False
-    letter, _, right = map(str.strip, f.partition("="))
-    return not _EXPLICIT.match(f) or (len(letter) == 1 and _stands_in(letter, right))
+    left = LEFT_SIDE.match(f)
+    return left is None or left[1] == str(x) or (not left[2] and _stands_in(left[1], f.partition("=")[2]))
 
 
 def _stands_in(letter: str, formula: str) -> bool:

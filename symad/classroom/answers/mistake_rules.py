@@ -86,6 +86,8 @@ def chain(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
             yield Wrong("wrong place", words, at * moved)
             yield Wrong("wrong place", words, at * tangents[variables[0]])
         yield from _inner_misplaced(node, found[0], slope, tangents[variables[0]])
+        words = ("You multiplied by ", inner, " itself, not by its derivative, in the derivative of ", node)
+        yield Wrong("chain rule", words, outer * inner * tangents[variables[0]])
     if outer != node:
         words = ("You did not differentiate the outer function of ", node)
         yield Wrong("outer derivative", words, node * moved)
@@ -158,8 +160,9 @@ def _outer_at(node: sp.Expr, position: int, place: sp.Expr) -> sp.Expr:
 
 
 def sign(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
-    """The sign of the derivative of one function."""
-    if isinstance(node, sp.Function) or (node.is_Pow and node.exp.is_negative):
+    """The sign of the derivative of one function, power or term."""
+    is_negative = node.is_Mul and node.args[0].is_negative
+    if isinstance(node, sp.Function) or (node.is_Pow and node.exp.is_negative) or is_negative:
         slot = sp.Symbol("u", real=True)
         if len(node.args) == 1 and not isinstance(node, sp.exp):
             right = node.func(slot).diff(slot)
@@ -225,15 +228,16 @@ _TAKEN_FOR: dict[Any, list[Callable[[sp.Expr], sp.Expr]]] = {
     sp.sec: [lambda u: sp.sec(u) ** 2, lambda u: -sp.csc(u) * sp.cot(u), lambda u: sp.tan(u) ** 2],
     sp.cot: [lambda u: sp.csc(u) ** 2, lambda u: -sp.csc(u) * sp.cot(u), sp.tan],
     sp.csc: [lambda u: -(sp.csc(u) ** 2), lambda u: sp.sec(u) * sp.tan(u)],
-    sp.sin: [sp.sin], sp.cos: [sp.cos], sp.sinh: [sp.sinh, lambda u: -sp.cosh(u)], sp.cosh: [sp.cosh, sp.sin],
-    sp.tanh: [lambda u: -sp.sech(u) ** 2, lambda u: sp.sec(u) ** 2, lambda u: sp.sech(u) * sp.tanh(u), sp.sech],
+    sp.sin: [sp.sin], sp.cos: [sp.cos], sp.sinh: [sp.sinh], sp.cosh: [sp.cosh, sp.sin],
+    sp.tanh: [lambda u: sp.sec(u) ** 2, lambda u: sp.sech(u) * sp.tanh(u), sp.sech],
     sp.log: [sp.log, sp.exp, lambda u: sp.S.One * u, lambda u: 1 / sp.log(u)],
-    sp.asin: [lambda u: -sp.cos(u) / sp.sin(u) ** 2, lambda u: 1 / (1 + u**2), lambda u: 1 / sp.sqrt(1 + u**2),
-              lambda u: 1 / (1 - u**2), sp.acos],
-    sp.acos: [lambda u: sp.sin(u) / sp.cos(u) ** 2, lambda u: -1 / (1 + u**2)],
-    sp.atan: [lambda u: -1 / sp.sin(u) ** 2, lambda u: 1 / sp.sqrt(1 - u**2), lambda u: 1 / sp.sqrt(1 + u**2),
-              lambda u: 1 / (1 - u**2)],
+    sp.asin: [lambda u: -sp.cos(u) / sp.sin(u) ** 2, sp.acos], sp.acos: [lambda u: sp.sin(u) / sp.cos(u) ** 2],
+    sp.atan: [lambda u: -1 / sp.sin(u) ** 2], sp.asinh: [], sp.acosh: [], sp.atanh: [],
 }  # fmt: skip
+_OF_INVERSES: list[Callable[[sp.Expr], sp.Expr]] = [
+    lambda u: 1 / sp.sqrt(1 - u**2), lambda u: -1 / sp.sqrt(1 - u**2), lambda u: 1 / sp.sqrt(1 + u**2),
+    lambda u: 1 / sp.sqrt(u**2 - 1), lambda u: 1 / (1 + u**2), lambda u: -1 / (1 + u**2), lambda u: 1 / (1 - u**2),
+]  # fmt: skip
 
 
 def exchanged(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
@@ -242,7 +246,7 @@ def exchanged(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         return
     u = sp.Symbol("u", real=True)
     right = partial(node.func(u), 0)
-    for wrong in _TAKEN_FOR[node.func]:
+    for wrong in [*_TAKEN_FOR[node.func], *(_OF_INVERSES if node.func.__name__[0] == "a" else ())]:
         taken = wrong(u)
         words: Words = ("You took ", taken, " for the derivative of ", node.func(u), ", which is ", right)
         value = taken.subs(u, node.args[0]) * along(node.args[0], tangents)
@@ -291,13 +295,14 @@ def product(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         return
     constants = [factor for factor in node.args if not factor.has(*tangents)]
     factors = [factor for factor in node.args if factor.has(*tangents)]
-    if constants and sp.Mul(*constants) != -1:
-        lost = sp.Mul(*constants)
-        yield Wrong("constant", ("You lost the constant factor ", lost), along(sp.Mul(*factors), tangents))
-        words: Words = ("You took 1 for the derivative of the constant ", lost)
+    whole = sp.Mul(*constants)
+    for lost in dict.fromkeys([whole, *constants]) if whole not in (1, -1) else ():
+        yield Wrong("constant", ("You lost the constant factor ", lost), along(node / lost, tangents))
+    if constants and whole != -1:
+        words: Words = ("You took 1 for the derivative of the constant ", whole)
         yield Wrong("constant", words, along(node, tangents) + sp.Mul(*factors))
     if len(factors) > 1:
-        yield from _parts_of_product(node, sp.Mul(*constants), factors, tangents)
+        yield from _parts_of_product(node, whole, factors, tangents)
 
 
 def _parts_of_product(node: sp.Expr, constant: sp.Expr, factors: list[sp.Expr], tangents: Tangents) -> Iterator[Wrong]:
@@ -322,7 +327,8 @@ def _parts_of_product(node: sp.Expr, constant: sp.Expr, factors: list[sp.Expr], 
 def quotient(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     """The quotient rule: upside down, with a plus, without the square below, as a quotient of derivatives."""
     above, below = sp.fraction(node)
-    of_power = below.as_base_exp()[0] in tangents and not above.has(*tangents)
+    base = below.as_base_exp()[0]  # x^-2 and e^-x are no quotients
+    of_power = (base in tangents or base == sp.E) and not above.has(*tangents)
     if not (node.is_Mul or node.is_Pow) or not below.has(*tangents) or of_power:
         return
     up, down = along(above, tangents), along(below, tangents)

@@ -29,10 +29,10 @@ _PROBES = 3  # random points at which a candidate has to agree before the slow c
 _DIFFERS = -1
 # the kinds, most common first; several that fit are named in this order
 _COMMON = {kind: place for place, kind in enumerate([
-    "dropped mixed term", "factorial", "absolute value", "chain rule", "product rule", "derivative of another function",
-    "logarithm", "quotient rule", "power rule", "wrong variable", "confused levels", "constant", "wrong order",
-    "not differentiated", "logarithmic differentiation", "wrong sign", "outer derivative", "dropped term",
-    "double-counted",
+    "dropped mixed term", "factorial", "wrong order", "absolute value", "chain rule", "product rule", "quotient rule",
+    "wrong sign", "derivative of another function", "logarithm", "power rule", "wrong variable", "confused levels",
+    "constant", "not differentiated", "logarithmic differentiation", "outer derivative",
+    "dropped term", "double-counted",
 ])}  # fmt: skip
 
 
@@ -65,11 +65,16 @@ def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tup
     return next(filter(None, found), ())
 
 
-def without_slope(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistake of a missing y' in a differentiated equation, if it leads to its two sides."""
-    in_both = sp.diff(problem.formula, *problem.symbols) + sp.diff(problem.formula, problem.dependent)
-    words: Words = ("You left out ", sp.Symbol("y′"), ", the inner derivative of what stands in ", problem.dependent)
-    return (Mistake("implicit differentiation", words),) if agreement(in_both, gap) else ()
+def of_differentiated_equation(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistakes that lead to a differentiated equation: y' is left out somewhere, or a rule is wrong."""
+    (x,), y, (slope,) = problem.symbols, problem.dependent, problem.truth.values()
+    terms = [term for term in sp.Add.make_args(problem.formula) if term.has(y)]
+    for where, without in (y, terms), *((term, [term]) for term in terms):
+        moved = sp.Add(*(sp.diff(term, y) * (sp.S.One if term in without else slope) for term in terms))
+        if agreement(sp.diff(problem.formula, x) + moved, gap):
+            words: Words = ("You left out ", sp.Symbol("y′"), ", the inner derivative of what stands in ", where)
+            return (Mistake("implicit differentiation", words),)
+    return _fitting(_derivations(problem.formula, {x: sp.S.One, y: slope}, RULES), gap, problem)
 
 
 def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) -> tuple[Mistake, ...]:
@@ -81,7 +86,7 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) 
             fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
 
     def rank(mistake: Mistake) -> int:  # at a point, the value of f is the most common
-        return -1 if problem.at and mistake.kind == "wrong order" else _COMMON.get(mistake.kind, len(_COMMON))
+        return -1 if problem.at and mistake.kind == "not differentiated" else _COMMON.get(mistake.kind, len(_COMMON))
 
     return tuple(sorted(fitting.values(), key=rank)[:MOST_SHOWN])
 
@@ -209,7 +214,11 @@ def _other_orders(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
         words: Words = (f"You gave the derivative of order {order}",) if order else ("You did not differentiate f",)
         derivative = sp.diff(problem.formula, problem.symbols[0], order)
         if order != len(levels) and derivative != 0:
-            yield Wrong("wrong order", words, sp.Mul(derivative, *(part for (part,) in directions)))
+            yield Wrong(
+                "wrong order" if order else "not differentiated",
+                words,
+                sp.Mul(derivative, *(part for (part,) in directions)),
+            )
 
 
 def _repeated(problem: AnswerProblem, levels: Sequence[int]) -> sp.Expr:

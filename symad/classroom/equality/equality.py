@@ -86,6 +86,7 @@ class Agreement:
     degree: int = 0
     witness: Witness | None = None
     rounded: bool = False  # equal except for properly rounded decimal numbers
+    positive: tuple[sp.Symbol, ...] = ()  # undecided: equal where these are positive, and not everywhere
 
     def __bool__(self) -> bool:
         return self.equal is True

@@ -123,6 +123,11 @@ class Calls(Cursor):
             what = f"a power of {token.text!r} before its argument"
             do = f"write ({token.text}(x))^n for a power, and the inverse function by its name"
             refuse(self.text, at.column, what, do, "it may be an inverse")
+        first, rest = exponent.text[0], exponent.text[1:]
+        if rest and first != "1" and exponent.column == at.end and at is not exponent and not self.token.spaced:
+            name, letter = token.text, self.token.text  # sin^32x, typeset as sin³2x
+            readings = f"({name}({rest}{letter}))^{first}", f"({name}({letter}))^{first}{rest}"
+            self.two(exponent, f"the power {name}^{exponent.text}", *readings)
         return self.computed(exponent, lambda: constant(self.integer(exponent)))
 
     def _unmarked(self, token: Token) -> FormulaValue:
@@ -304,9 +309,8 @@ class Calls(Cursor):
         inside = self.tokens[self.position + 1 : self.position + 4]
         texts = [word.text for word in inside]
         at_a_place = texts[1:2] == [")"] and (texts[0] == str(self.point) or inside[0].kind == "number")
-        if token.text == "y" and not self.token.spaced and not at_a_place and "h" not in texts:
-            what = "'y' before a parenthesis, which may be a factor or its argument"
-            refuse(self.text, token.column, what, "write y*( ) for a product, and f( ) for the function")
+        if token.text == "y":  # y stands for a value: y (ln x + 1) is a product, y(x + h) is not
+            return at_a_place or "h" in texts
         return not self.token.spaced or at_a_place
 
     def _order(self, token: Token) -> int:

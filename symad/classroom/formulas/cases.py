@@ -13,10 +13,19 @@ from symad.classroom.formulas.tokens import refuse
 
 CONDITION_WORDS = r"\b(?:if|for|when|für|falls|wenn|pour|si)\b"  # before a condition, in English, German and French
 OTHERWISE_WORDS = "(?:otherwise|else|sonst|sinon)"
-_CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
+_CASES = re.compile(  # an array behind an open brace is one, too
+    r"(\\left\s*\\\{\s*)?\\begin\s*\{(?P<name>d?cases|(?(1)array))\}(?:\s*\{[lcr| ]*\})?(?P<rows>.*?)"
+    r"\\end\s*\{(?P=name)\}(?:\s*\\right\s*\.)?",
+    re.DOTALL,
+)
 _WORDS = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
 _SIGNS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}
 _COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
+
+
+def as_cases(text: str) -> str:
+    """Return a text in which every piecewise formula is an environment of cases."""
+    return _CASES.sub(r"\\begin{cases}\g<rows>\\end{cases}", text)
 
 
 def cases_of(text: str) -> list[tuple[str, str]] | None:
@@ -28,7 +37,7 @@ def cases_of(text: str) -> list[tuple[str, str]] | None:
     found = _CASES.search(text)
     if found is None or text[: found.start()].strip(" $") or text[found.end() :].strip(" .;,$"):
         return None
-    rows = [row.split("&") for row in found[1].split("\\\\") if row.strip()]
+    rows = [row.split("&") for row in found["rows"].split("\\\\") if row.strip()]
     if any(len(row) != 2 for row in rows):
         return None
     for sign, written in _SIGNS.items():

@@ -100,6 +100,7 @@ _GREEK = [
 _LETTERS = {chr(0x3B1 + k): name for k, name in enumerate(_GREEK)} | {
     chr(0x391 + k): name.capitalize() for k, name in enumerate(_GREEK) if name != "sigma_final"
 }
+LETTER_OF = {name: letter for letter, name in _LETTERS.items()}
 _LETTERS |= {"ϵ": "epsilon", "ϑ": "theta", "ϕ": "phi", "ς": "sigma"}
 
 

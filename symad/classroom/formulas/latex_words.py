@@ -13,17 +13,16 @@ _DEPTH = 40  # of nested braces
 _SPACES = frozenset(
     ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad", "~", "\\displaystyle", "\\textstyle", "\\limits", "\\left",
      "\\right", "\\bigl", "\\bigr", "\\Bigl", "\\Bigr", "\\big", "\\Big", "\\biggl", "\\biggr", "\\middle", "&",
-     "\\(", "\\)", "\\[", "\\]", "\\nonumber", "\\mleft", "\\mright", "\\thinspace"]
+     "\\(", "\\)", "\\[", "\\]", "\\rm", "\\bf", "\\it", "\\nonumber", "\\mleft", "\\mright", "\\thinspace"]
 )  # fmt: skip
 _SIGNS = {
-    "\\cdot": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(",
+    "\\cdot": "*", "\\cdotp": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(",
     "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",
 }  # fmt: skip
 _BARS = {"\\lvert": "|(", "\\rvert": "|)", "\\vert": "|", "\\mid": "|", "\\|": "|"}
-_UPRIGHT = frozenset(["\\mathrm", "\\operatorname", "\\text", "\\textrm", "\\mathit", "\\mathop", "\\rm", "\\mathcal"])
-_NAMES = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "varsigma": "sigma", "varrho": "rho"}
+_UPRIGHT = frozenset(["\\mathrm", "\\operatorname", "\\text", "\\textrm", "\\mathop", "\\mathcal"])
+_FONTS = frozenset(["\\mathit", "\\mathbf", "\\boldsymbol", "\\bm", "\\mathsf"])  # of any formula
 _RATES = frozenset(["omega", "Omega", "pi", "lambda", "mu", "nu", "kappa"])  # which multiply an argument, and are none
-_FOREIGN = {"\\arcctg": "arccot", "\\arctg": "arctan", "\\tg": "tan", "\\ctg": "cot", "\\cosec": "csc"}
 _ELSEWHERE = {
     "\\pm": "write one of the two signs", "\\mp": "write one of the two signs", "\\infty": "take a finite number",
     "\\ldots": "write out all terms", "\\dots": "write out all terms", "\\cdots": "write out all terms",
@@ -132,7 +131,9 @@ class _Rewriter:
             refuse(self.text, opened[-1].column, what, "close it before '}'")
 
     def _grouped(self, opened: Token) -> list[Token]:
-        return _in_parentheses(opened, self._group(opened), self.words[self.position - 1])
+        inside = self._group(opened)
+        is_name = len(inside) == 1 and inside[0].kind == "name"  # {f}'(x)
+        return inside if is_name else _in_parentheses(opened, inside, self.words[self.position - 1])
 
     def _exponent(self, sign: Token) -> list[Token]:
         """Return an exponent in braces. Primes are no exponent; a number, or words in parentheses, need none."""
@@ -197,9 +198,9 @@ class _Rewriter:
             return [replace(word, kind="prime", text="'")]
         if (made := self._structures().get(name)) is not None:
             return made(word)
-        if word.text in _UPRIGHT:
+        if word.text in _UPRIGHT | _FONTS:
             return self._upright(word)
-        name = _FOREIGN.get(word.text, _NAMES.get(name, name))
+        name = name.removeprefix("var")  # \\varphi
         if name in FUNCTIONS or is_greek(name):
             named = replace(word, kind="name", text=name)
             if name in _RATES and self._next.kind == "name":  # cos\omega t: the space only ends the command
@@ -266,10 +267,11 @@ class _Rewriter:
             rest = [part for part in self.words[self.position : -1] if part.text not in ("$", "\\\\", "}")]
             if not rest and all(part.kind in ("name", "operator", "latex", "prime") for part in inside):
                 return []
+        if command.text in _FONTS:
+            return _in_parentheses(command, inside, self.words[self.position - 1])
         if len(inside) != 1 or inside[0].kind != "name":
-            refuse(
-                self.text, command.column, f"{command.text} here", "write a name in it", "it is not read in a formula"
-            )
+            what = f"{command.text} here"
+            refuse(self.text, command.column, what, "write a name in it", "it is not read in a formula")
         return [self._indexed(replace(inside[0], column=command.column, spaced=command.spaced))]
 
 

@@ -39,7 +39,9 @@ from symad.classroom.formulas.name_readings import NameReadings
 from symad.classroom.formulas.tokens import STYLED, DerivativeSign, Token, asked_back, refuse, scanned
 from symad.errors import NotationWarning
 
-_LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*(?::?=(?!=)|≔)")
+LEFT_SIDE = re.compile(
+    r"[\s$]*(?:\\(?:var)?)?([^\W\d_]|(?<=[\\r])[a-z]+)\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*(?::?=(?!=)|≔)"
+)
 
 
 def is_inverse_note(note: str) -> bool:
@@ -110,7 +112,7 @@ def reading(
     start, end = part
     text = text.translate(STYLED) if isinstance(text, str) else text
     letter = ""
-    if part == (0, None) and isinstance(text, str) and (left := _LEFT_SIDE.match(text, start)):
+    if part == (0, None) and isinstance(text, str) and (left := LEFT_SIDE.match(text, start)):
         letter = left[1]
         if letter not in names:
             start = left.end()

@@ -21,7 +21,7 @@ STYLED = {
     code: letter
     for code in (*range(0x1D400, 0x1D800), 0x210E)
     if len(letter := unicodedata.normalize("NFKC", chr(code))) == 1
-} | str.maketrans("\u2219\u2022\u2062\u2061", "··· ")
+} | str.maketrans("\u2219\u2022\u2062\u2061ƒ", "··· f")
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/", "⁄": "/"}
 _PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
 _ROOTS = {"√": "2", "∛": "3", "∜": "4"}

@@ -197,8 +197,9 @@ def grade_class(
 
 def _said(error: WorkbenchError) -> str:
     """Return an error with its place in the answer, without its place in a program."""
-    said = str(error) if error.where.startswith("line ") else str(error).removeprefix(f"{error.where}: ")
-    return f"too long: {said}" if isinstance(error, LimitError) else said
+    if isinstance(error, LimitError):
+        return f"too long: it was not checked within {SECONDS:g} seconds; shorten it, or let a teacher look at it"
+    return str(error) if error.where.startswith("line ") else str(error).removeprefix(f"{error.where}: ")
 
 
 def read_answers(path: str | Path, name_column: str = "", answer_column: str = "") -> list[tuple[str, str]]:
@@ -247,8 +248,10 @@ def _text(path: Path, largest: int = LARGEST_TABLE) -> str:
         if path.stat().st_size > largest:
             raise ArgumentError(f"a file of {path.stat().st_size:,} bytes", do=f"give at most {largest:,}")
         return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do="write text in UTF-8") from error
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{path.name!r} is not in UTF-8", do="write text in UTF-8: save the file again") from error
+    except OSError as error:
+        raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do="check the file") from error
 
 
 def _column(header: Iterable[str], wanted: str, usual: str, path: Path) -> str:

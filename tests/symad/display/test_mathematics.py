@@ -389,3 +389,22 @@ def test_what_latex2mathml_cannot_convert_stands_as_text() -> None:
 
 def test_a_mutable_matrix_is_shown() -> None:
     assert text_of(sp.Matrix([[1, x], [y, 2]])) == "Matrix([[1, x], [y, 2]])"
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [
+        (sp.Derivative(sp.Symbol("x") ** 2, sp.Symbol("x")), "d/dx (x²)"),
+        (sp.Derivative(sp.Symbol("x") ** 2, sp.Symbol("x")) ** 2, "(d/dx (x²))²"),
+        (sp.Derivative(sp.Symbol("x") ** 2 * sp.Symbol("y"), sp.Symbol("x"), 2), "d²/dx² (x²·y)"),
+        (sp.Piecewise((1, sp.Eq(sp.Symbol("x"), 3)), (2, sp.Symbol("x") <= 1)), "{1 if x = 3, 2 if x ≤ 1}"),
+        (
+            sp.Piecewise((1, (sp.Symbol("x") > 0) & (sp.Symbol("x") < 1)), (0, True)),
+            "{1 if x < 1 and x > 0, 0 otherwise}",
+        ),
+        (sp.asinh(sp.Symbol("x")), "arsinh(x)"),
+    ],
+    ids=str,
+)
+def test_derivatives_and_cases_are_in_mathematical_signs(expression: sp.Expr, shown: str) -> None:
+    assert signs_of(expression) == shown
