@@ -17,6 +17,7 @@ from codegen.loops.loop import Loop, RolledBlock
 from codegen.loops.roll import Roll
 from codegen.pricing.price_table import Price, Way
 from codegen.records import dataclass
+from codegen.visible import visible
 from symad.compiling.candidates import Primal, Rolled
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.display.document import Block as Part, Document, Heading, Paragraph, Table
@@ -173,7 +174,7 @@ class CompilationPlan(Shown):
         return (*parts, *(Paragraph(sentence(line)) for line in (*self.lines, *self.carried_out)))
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.choice}: {self.reason}"
+        return visible(f"{self.what}: {self.choice}: {self.reason}")
 
     def _row(self, way: Way) -> tuple[Any, ...]:
         for candidate in self.candidates:

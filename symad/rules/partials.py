@@ -4,7 +4,8 @@ Compositions whose chain rule is 0 * inf or inf / inf, differentiated as the smo
 such a node stays as written; only its derivative is taken of the equal form:
 
   u*u                            as u**2
-  sqrt(u)**2k, |u|**2k           as u**k, u**2k: a norm squared is smooth at 0
+  sqrt(u)**2k, |u|**2k, (u**r)**n  as u**k, u**2k, u**(rn): a norm squared is smooth at 0
+  u * sqrt(u)                    as u**(3/2)
   (c sqrt(u))**n and the like    through u, however they are spelled (`symad.rules.root_powers`)
   log(1 + exp(u)), log1p(exp(u)) as softplus(u): the derivative is right where exp(u) overflows
   1/(1 + exp(u))                 as expit(-u)
@@ -35,7 +36,7 @@ from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
 from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
-from symad.rules.root_powers import PARTS, power_form
+from symad.rules.root_powers import PARTS, ROOTS, power_form, power_of_root, root_exponent
 
 Form = tuple[Head, tuple[int, ...]]
 TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp.Abs, sp.floor, h.Alias, h.expit,
@@ -73,10 +74,7 @@ def derivative_form(build: Builder, node: int) -> Form:
 def is_plain_product(build: Builder, operands: tuple[int, ...]) -> bool:
     """Whether a product of two is differentiated by the product rule: it is no square, and no power of a root."""
     left, right = operands
-    heads = build.graph.heads
-    if left == right:
-        return False
-    return not (heads[left] in PARTS and heads[right] in PARTS) or _product(build, operands) is None
+    return left != right and _product(build, operands) is None
 
 
 def _product(build: Builder, operands: tuple[int, ...]) -> Form | None:
@@ -86,28 +84,26 @@ def _product(build: Builder, operands: tuple[int, ...]) -> Form | None:
     if left == right:
         square = (left, build.two)
         return _power(build, square) or (sp.Pow, square)
-    heads = build.graph.heads
-    if heads[left] not in PARTS or heads[right] not in PARTS:
+    graph = build.graph
+    for root, other in ((left, right), (right, left)):
+        if graph.heads[root] is sp.Pow and graph.operands[root][0] == other and (r := root_exponent(build, root)):
+            return sp.Pow, (other, build.number(r + 1))
+    if graph.heads[left] not in PARTS or graph.heads[right] not in PARTS:
         return None
     return power_form(build, [(left, 1), (right, 1)], COMPOSITES)
 
 
 def _power(build: Builder, operands: tuple[int, ...]) -> Form | None:
     base, exponent = operands
-    graph = build.graph
-    inner = graph.operands[base]
     if exponent == build.minus_one:
         u = _one_plus_exp(build, base)
         return None if u is None else (falling_expit, (u,))
-    if graph.heads[base] not in PARTS:
+    power = build.constant(exponent)
+    if power is None or build.graph.heads[base] not in ROOTS:
         return None
-    even, power = build.even_integer(exponent), build.constant(exponent)
-    if even is not None and graph.heads[base] is sp.Abs:
-        return sp.Pow, (inner[0], exponent)
-    if even is not None and graph.heads[base] is sp.Pow and inner[1] == build.half:
-        return sp.Pow, (inner[0], build.number(even // 2))
-    if power is None or power != int(power) or power < 2:
-        return None
+    form = power_of_root(build, base, power)
+    if form is not None or power != int(power) or power < 2:
+        return form
     return power_form(build, [(base, int(power))], COMPOSITES)
 
 

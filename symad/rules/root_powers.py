@@ -15,7 +15,7 @@ import sympy as sp
 
 import codegen.heads as h
 from codegen.ir.program import Head
-from symad.graph.builder import Builder, simplest
+from symad.graph.builder import Builder, Exact, simplest
 from symad.rules.ranged_rules import zero
 
 Form = tuple[Head, tuple[int, ...]]
@@ -23,7 +23,35 @@ Rules = dict[Head, tuple[Callable[..., int | None], ...]]
 Factor = tuple[int, int]  # a node and its exponent
 
 PARTS = frozenset({sp.Mul, sp.Pow, sp.Abs, h.hypot})  # heads of operands that may hold a root
+ROOTS = PARTS | {h.cbrt}
 MOST = 8  # factors, and the largest exponent
+LONGEST = 64  # numbers whose squares nested hypots add up
+
+
+def root_exponent(build: Builder, root: int) -> Exact | float | None:
+    """Return r of a root u**r, 0 < r < 1."""
+    r = build.constant(build.graph.operands[root][1])
+    return r if r is not None and 0 < r < 1 else None
+
+
+def power_of_root(build: Builder, root: int, power: Exact | float) -> Form | None:
+    """Return u**(r n) for a power n of u**r, where r n >= 1, and u**n for an even power n of |u|."""
+    graph = build.graph
+    form: Form | None = None
+    while True:
+        head = graph.heads[root]
+        r: Exact | float | None = None
+        if head is sp.Pow:
+            r = root_exponent(build, root)
+        elif head is sp.Abs and power % 2 == 0:
+            r = 1
+        elif head is h.cbrt and power % 3 == 0:
+            r = Fraction(1, 3)
+        if r is None or r * power < 1:
+            return form
+        root, power = graph.operands[root][0], r * power
+        power = power if isinstance(power, float) else simplest(power)
+        form = sp.Pow, (root, build.number(power))
 
 
 def power_form(build: Builder, factors: list[Factor], rules: Rules) -> Form | None:
@@ -70,9 +98,15 @@ def _kind(build: Builder, node: int) -> str:
 
 def _radicands(build: Builder, root: int) -> tuple[int, ...]:
     """Return the numbers whose squares nested hypots add up; the operands alone if these are too many."""
-    found = list(build.graph.operands[root])
-    while len(found) <= MOST and build.graph.heads[found[0]] is h.hypot:
-        found[:1] = build.graph.operands[found[0]]
+    graph, found, waiting = build.graph, list[int](), [root]
+    while waiting:
+        node = waiting.pop()
+        if graph.heads[node] is h.hypot:
+            waiting += reversed(graph.operands[node])
+        else:
+            found.append(node)
+        if len(found) + len(waiting) > LONGEST:
+            return graph.operands[root]
     return tuple(found)
 
 

@@ -294,11 +294,11 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.mul(b.power(u, v), b.call(sp.log, u)),
     ),
     s.boxcox: (
-        lambda b, f, u, p: b.power(u, b.sub(p, b.one)),
+        lambda b, f, u, p: b.power(b.call(h.log_argument, u), b.sub(p, b.one)),
         lambda b, f, u, p: _box_cox_power(b, b.call(sp.log, u), p),
     ),
     s.boxcox1p: (
-        lambda b, f, u, p: b.power(b.add(b.one, u), b.sub(p, b.one)),
+        lambda b, f, u, p: b.power(b.call(h.log_argument, b.add(b.one, u)), b.sub(p, b.one)),
         lambda b, f, u, p: _box_cox_power(b, b.call(h.log1p, u), p),
     ),
     s.inv_boxcox: (

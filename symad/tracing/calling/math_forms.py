@@ -79,6 +79,14 @@ def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> An
     return np.equal(a, b) | (near & np.isfinite(a) & np.isfinite(b))
 
 
+def _remainder(x: Any, y: Any) -> Any:
+    """Return x less the nearest multiple of y, exactly: the quotient may have more digits than a float."""
+    size = np.abs(y)
+    rest = np.abs(np.fmod(x, size + size))
+    less = rest - size
+    return np.copysign(1.0, x) * np.where(rest + rest <= size, rest, np.where(less + less < size, less, less - size))
+
+
 def _whole(function: Function) -> Function:
     def apply(value: Any) -> Any:
         if isinstance(value, Scalar):
@@ -98,7 +106,7 @@ MATH: dict[str, Function] = {
     "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
     "tan": np.tan, "tanh": np.tanh, "trunc": _whole(np.trunc), "ldexp": np.ldexp, "fsum": lambda values: sum(values),
     "dist": _distance, "log": _log,
-    "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": lambda x, y: x - np.rint(x / y) * y,
+    "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _remainder,
     "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
 }  # fmt: skip
 

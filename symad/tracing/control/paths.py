@@ -95,7 +95,7 @@ class Paths:
         if around is None:
             check_whole("max_paths", limit)
         self._graph = scope.graph
-        self.limit, self._name, self._around = limit, name, around
+        self.limit, self._name, self._around = int(limit), name, around
         self.of_captured, self._hidden = of_captured, hidden
         self._bare: dict[int, int] = {} if around is None else around._bare  # nodes without any alias
         self._scope = scope

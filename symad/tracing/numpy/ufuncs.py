@@ -32,7 +32,17 @@ def _floor_divide(graph: Graph, left: int, right: int) -> int:
     if constant(graph, right) == 0:
         return op.divide(graph, left, right)
     whole = op.subtract(graph, left, op.remainder(graph, left, right))
-    return graph.node(h.rint, op.divide(graph, whole, right))
+    signed = _with_sign(graph, whole, left)  # a difference that is 0 has lost the sign
+    return graph.node(h.rint, op.divide(graph, signed, right))
+
+
+def _load_exponent(graph: Graph, u: int, exponent: int) -> int:
+    """u 2**n in two steps: 2**n alone may be too large or too small for a float."""
+    half = UFUNCS["floor"](graph, op.multiply(graph, exponent, graph.number(_HALF)))
+    rest = op.subtract(graph, exponent, half)
+    for part in (half, rest):
+        u = op.multiply(graph, u, op.power(graph, graph.number(2), part))
+    return u
 
 
 def _logaddexp2(graph: Graph, left: int, right: int) -> int:
@@ -107,7 +117,7 @@ UFUNCS: dict[str, Build] = {
     "square": op.power_of(2, np.square),
     "reciprocal": op.power_of(-1, np.reciprocal),
     "sqrt": op.power_of(_HALF, np.sqrt),
-    "ldexp": lambda graph, u, exponent: op.multiply(graph, u, op.power(graph, graph.number(2), exponent)),
+    "ldexp": composed(_load_exponent),
     # rounding
     "rint": function(h.rint, np.rint, round),
     "floor": function(sp.floor, np.floor, math.floor),
@@ -168,5 +178,5 @@ def _mantissa(graph: Graph, u: int) -> int:
 SEVERAL_OUTPUTS: dict[str, tuple[Build, ...]] = {
     "frexp": (composed(_mantissa), composed(_exponent)),
     "divmod": (UFUNCS["floor_divide"], UFUNCS["remainder"]),
-    "modf": (lambda graph, u: op.subtract(graph, u, UFUNCS["trunc"](graph, u)), UFUNCS["trunc"]),
+    "modf": (lambda graph, u: UFUNCS["fmod"](graph, u, graph.number(1)), UFUNCS["trunc"]),
 }

@@ -33,6 +33,14 @@ SQUARES: dict[str, tuple[Callable[..., Any], float]] = {  # a function, and how 
     "fft": (lambda x: np.sum(np.abs(np.fft.fft(x)) ** 2) / 3, 1.0),
     "std**2": (lambda x: 3 * np.std(x) ** 2 + 3 * np.mean(x) ** 2, 1.0),
     "frobenius": (lambda x: 2 * norm(x.reshape(3, 1), "fro") ** 2, 2.0),
+    "nested hypots": (lambda x: np.hypot(x[0], np.hypot(x[1], x[2])) ** 2, 1.0),
+    "hypot.reduce of many": (lambda x: np.hypot.reduce(np.concatenate([x, np.zeros(20), x])) ** 2, 2.0),
+    "sqrt(sqrt)**4": (lambda x: np.sqrt(np.sqrt(x @ x)) ** 4, 1.0),
+    "quarter power to the fourth": (lambda x: (np.sum(x**2) ** 0.25) ** 4, 1.0),
+    "cbrt**3": (lambda x: np.cbrt(x @ x) ** 3, 1.0),
+    "third power of a third": (lambda x: ((x @ x) ** (1 / 3)) ** 3, 1.0),
+    "abs(norm)**2": (lambda x: abs(norm(x)) ** 2, 1.0),
+    "sqrt(|u|)**4": (lambda x: np.sum(np.sqrt(np.abs(x)) ** 4), 1.0),
     "scaled abs": (lambda x: np.sum((2 * np.abs(x)) ** 2), 4.0),
 }
 
@@ -62,6 +70,9 @@ def test_higher_powers(power: int) -> None:
         lambda x: (norm(x) / 2) ** power,
         lambda x: np.hypot(x[0], x[1]) ** power,
         lambda x: norm(x) ** 2 * norm(x) ** (power - 2),
+        lambda x: norm(x) ** (power - 0.5),
+        lambda x: norm(x, power) ** power,
+        lambda x: np.sqrt(x @ x) * (x @ x) if power == 3 else (x @ x) ** 0.75 * (x @ x),
     ):
         np.testing.assert_array_equal(sa.grad(f)(ZERO), ZERO)
         np.testing.assert_array_equal(sa.compile(sa.grad(f), ZERO)(ZERO), ZERO)

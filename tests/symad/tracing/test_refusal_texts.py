@@ -460,3 +460,17 @@ def test_a_truth_value_is_no_whole_number(call):
 
 def test_there_are_many():
     assert len({message for _, _, message in REFUSALS.values()}) >= 40
+
+
+def test_a_limit_is_a_whole_number_of_any_type():
+    assert sa.compile(lambda x: x if x > 0 else -x, 1.0, max_paths=np.int64(3))(-2.0) == 2.0
+
+
+def test_a_name_with_escape_sequences_is_shown_by_their_numbers():
+    def named(x):
+        return x * 2
+
+    named.__name__ = named.__qualname__ = "bad\x1b[31mname"
+    for shown in (str(sa.plan(named, 1.0)), repr(sa.plan(named, 1.0)), repr(sa.compile(named, 1.0))):
+        assert "\x1b" not in shown
+        assert "bad" in shown

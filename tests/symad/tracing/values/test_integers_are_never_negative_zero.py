@@ -34,6 +34,11 @@ SCALARS: dict[str, Callable[[Any], Any]] = {
     "floor of NumPy is a float": lambda u: -np.floor(u),
     "u // 1 is a float": lambda u: -(u // 1),
     "round to digits is a float": lambda u: round(u, 0),
+    "quotient of floats": lambda u: u // -3.0,
+    "divmod of floats": lambda u: divmod(u, -0.5)[0],
+    "fraction": lambda u: math.modf(u)[0],
+    "fraction of NumPy": lambda u: np.modf(u)[0],
+    "remainder to the nearest": lambda u: math.remainder(u, 2),
 }
 ARRAYS: dict[str, Callable[[Any], Any]] = {
     "astype": lambda x: x.astype(int),
