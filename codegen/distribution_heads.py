@@ -126,8 +126,8 @@ def _beta_integral(powers: tuple[int, int], a: Any, b: Any, u: Any) -> Any:
     first, second = powers
     totals = beta_series(powers, a, b, u, beta_terms(float(b), second, float(u), mp.prec))
     shift = -mp.log1p(-u)
-    found = mp.fsum(shift**k / mp.factorial(k) * totals[second - k] for k in range(second + 1))
-    return (-1) ** first * mp.factorial(first) * mp.factorial(second) * (1 - u) ** (-b) * found
+    total = mp.fsum(shift**k / mp.factorial(k) * totals[second - k] for k in range(second + 1))
+    return (-1) ** first * mp.factorial(first) * mp.factorial(second) * (1 - u) ** (-b) * total
 
 
 def beta_moment_value(m: Any, n: Any, a: Any, b: Any, u: Any) -> Any:

@@ -45,8 +45,8 @@ def later(
         module, attribute = places()[name]
         place = f"{package}.{name}" if module == package else module
         with nullcontext() if place in sys.modules else imports():
-            found = import_module(place)
-        value = found if module == package else getattr(found, attribute)
+            imported = import_module(place)
+        value = imported if module == package else getattr(imported, attribute)
         setattr(sys.modules[package], name, value)  # so that it is asked for once
         return value
 
@@ -85,9 +85,9 @@ def stub_places(stub: bytes) -> dict[str, tuple[str, str]]:
     >>> stub_places(b"from codegen.later import later as later, stub_places as places")
     {'later': ('codegen.later', 'later'), 'places': ('codegen.later', 'stub_places')}
     """
-    found = {}
+    places = {}
     for statement in ast.parse(stub).body:
         if isinstance(statement, ast.ImportFrom) and statement.module:
             for alias in statement.names:
-                found[alias.asname or alias.name] = statement.module, alias.name
-    return found
+                places[alias.asname or alias.name] = statement.module, alias.name
+    return places

@@ -99,11 +99,11 @@ class _Object:
         self.symbols = list(self._symbols(tables[0])) if tables else []
 
     def _symbols(self, table: _Section) -> list[_Symbol]:
-        names, found = self.sections[table.link], []
+        names, symbols = self.sections[table.link], []
         for place in range(table.offset, table.offset + table.size, _SYMBOL.size):
             name, info, _, section, value, _ = _SYMBOL.unpack_from(self.data, place)
-            found.append(_Symbol(self.text(names, name), info >> 4, section, value))
-        return found
+            symbols.append(_Symbol(self.text(names, name), info >> 4, section, value))
+        return symbols
 
     def text(self, table: _Section, start: int) -> str:
         """Return a name in a table."""
@@ -185,5 +185,5 @@ class _SectionBlock:
             else:
                 called.setdefault(str(target), []).append(place)
         return PlacedCode(
-            bytes(self.code), self.entries, {name: tuple(found) for name, found in called.items()}, inside
+            bytes(self.code), self.entries, {name: tuple(places) for name, places in called.items()}, inside
         )

@@ -78,7 +78,7 @@ class Options:
             ("lanes", self.lanes, LANES),
             ("dtype", self.dtype, tuple(NUMBER_TYPES)),
         ):
-            if not any(type(value) is type(one) and value == one for one in known):  # 1 is not True
+            if not any(type(value) is type(choice) and value == choice for choice in known):  # 1 is not True
                 raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(map(str, known))}")
 
     @property

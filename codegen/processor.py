@@ -50,12 +50,12 @@ def own_features() -> frozenset[str]:
         if leaf <= words[0][0]:
             ask(leaf, words[leaf])
     kept = ctypes.CFUNCTYPE(ctypes.c_uint32)(code.addresses["kept"])() if words[1][ECX] & SAYS else 0
-    found = {
+    features_named = {
         name
         for name, (leaf, register, bit, keeps) in BITS.items()
         if words[leaf][register] >> bit & 1 and kept & keeps == keeps
     }
-    return frozenset(found | {"sse2"})
+    return frozenset(features_named | {"sse2"})
 
 
 def is_x86_64() -> bool:
@@ -70,8 +70,8 @@ def is_x86_64_linux() -> bool:
 
 def vector_bits() -> int:
     """Width of this processor's vector registers in bits."""
-    found = features()
-    return 512 if "avx512f" in found else 256 if "avx2" in found else 128
+    known = features()
+    return 512 if "avx512f" in known else 256 if "avx2" in known else 128
 
 
 def vector_registers() -> int:

@@ -103,9 +103,9 @@ def _init(cls: Any, fields: tuple[dataclasses.Field[Any], ...], frozen: bool) ->
         lines.append("self.__post_init__()")
     arguments = ",".join([*taken, *(["*", *keywords] if keywords else [])])
     exec(f"def __init__({arguments}):\n {';'.join(lines) or 'pass'}", names)  # names of fields are identifiers
-    made: Callable[..., None] = names["__init__"]
-    made.__annotations__ = {field.name: field.type for field in fields if field.init} | {"return": None}
-    return made
+    init: Callable[..., None] = names["__init__"]
+    init.__annotations__ = {field.name: field.type for field in fields if field.init} | {"return": None}
+    return init
 
 
 def _values(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:

@@ -94,9 +94,9 @@ def _checked(data: bytes, kind: bytes, version: int, where: str, *, damaged: boo
         raise refused(where, "it does not begin as symad's files do")
     if len(data) < start:
         raise refused(where, f"it is cut short: {len(data)} bytes are less than any file has")
-    _, found, written, _, length = _FIXED.unpack_from(data)
-    if found.rstrip(b"\0") != kind:
-        raise refused(where, f"it holds {found.rstrip(bytes(1))!r}, not {kind!r}")
+    _, own_kind, written, _, length = _FIXED.unpack_from(data)
+    if own_kind.rstrip(b"\0") != kind:
+        raise refused(where, f"it holds {own_kind.rstrip(bytes(1))!r}, not {kind!r}")
     if written > version:
         raise refused(
             where, f"it was written in version {written} of the format, and {version} is known", "update symad"

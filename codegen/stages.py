@@ -194,8 +194,8 @@ def within_compilation(name: str, listing: Listing) -> Iterator[Compilation]:
     if opened is not None:
         yield opened
     else:
-        with compilation(name, listing) as made:
-            yield made
+        with compilation(name, listing) as opened_here:
+            yield opened_here
 
 
 @contextmanager
@@ -268,13 +268,13 @@ def carried_out(
         return subject
     check(f"the pass {name}")
     start = perf_counter()
-    made = change(subject)
+    result = change(subject)
     if LOG.isEnabledFor(logging.DEBUG) and (opened := _opened.get()) is not None:
         milliseconds = 1000 * (perf_counter() - start)
-        before, after = (opened.listing.size(one if whole is None else whole(one)) for one in (subject, made))
+        before, after = (opened.listing.size(form if whole is None else whole(form)) for form in (subject, result))
         title = f"{opened.part} {name}".strip()
         LOG.debug("%s: %s: %d operations before, %d after, %.2f ms", opened.name, title, before, after, milliseconds)
-    return observed(made, name, whole=whole)
+    return observed(result, name, whole=whole)
 
 
 def file_name(title: str) -> str:

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = _parser(next((each for each in given if not each.startswith("-")), ""))
+    parser = _parser(next((argument for argument in given if not argument.startswith("-")), ""))
     options, others = parser.parse_known_args(given, argparse.Namespace(parser=parser))
     if others:
         parser.commands.choices[options.command].error(f"unrecognized arguments: {' '.join(others)}")
@@ -50,9 +50,9 @@ class _Parser(argparse.ArgumentParser):
         super().error(visible(message + self._meant(message)))
 
     def _meant(self, message: str) -> str:
-        found = _CHOICE.search(message)
-        if found:
-            return _near(found[1], re.findall(r"[\w-]+", found[2]))
+        match = _CHOICE.search(message)
+        if match:
+            return _near(match[1], re.findall(r"[\w-]+", match[2]))
         if not message.startswith("unrecognized arguments: "):
             return ""
         first = message.split(": ", 1)[1].split(" ")[0].partition("=")[0]

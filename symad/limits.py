@@ -43,7 +43,7 @@ def time_limit(seconds: float, what: str, place: Callable[[], str] = str) -> Ite
     def expired(number: int, frame: FrameType | None) -> None:
         if 0 < around < seconds and callable(before):
             before(number, frame)  # it is the limit around this one that has ended
-        elif not (over or _is_lost_in(frame) or any(each in raised for each in _handled())):
+        elif not (over or _is_lost_in(frame) or any(error in raised for error in _handled())):
             raised.append(
                 LimitError(
                     f"{what} took longer than {seconds:g} s",

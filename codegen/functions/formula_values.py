@@ -114,7 +114,7 @@ class MachineNumber(Number):
 
     def put(self, operation: str, *operands: MachineNumber | float) -> MachineNumber:
         machine = self.machine  # here, and not by the methods below: most of the time of a formula goes by here
-        references = [each.reference if isinstance(each, MachineNumber) else machine.const(each) for each in operands]
+        references = [part.reference if isinstance(part, MachineNumber) else machine.const(part) for part in operands]
         return MachineNumber(machine, getattr(machine, operation)(self.reference, *references))
 
     def compare(self, condition: str, other: MachineNumber | float) -> MachineNumber:
@@ -147,7 +147,7 @@ class MachineNumber(Number):
 
     def _references(self, operands: Sequence[MachineNumber | float]) -> list[Any]:
         const = self.machine.const
-        return [each.reference if isinstance(each, MachineNumber) else const(each) for each in operands]
+        return [operand.reference if isinstance(operand, MachineNumber) else const(operand) for operand in operands]
 
 
 Formula = Callable[..., MachineNumber]

@@ -75,8 +75,8 @@ class Format:
         ('0x3ff0000000000000', '0x3f800000')
         """
         number, word = ("<d", "<q") if self.bits == 64 else ("<f", "<i")
-        (found,) = struct.unpack(word, struct.pack(number, value))
-        return int(found)
+        (bits,) = struct.unpack(word, struct.pack(number, value))
+        return int(bits)
 
 
 # Relative errors below 6e-19 (of exp(r) - 1), 2e-18 and 2e-20 (2 atanh(s)), 7e-18, 2e-18, 2e-18, 3e-18, 2e-18

@@ -54,7 +54,7 @@ class LaneValue(Number):
 
     def put(self, operation: str, *operands: Operand) -> LaneValue:
         """Write an operation whose first operand is this value. Floats are constants."""
-        texts = [one.text if isinstance(one, LaneValue) else self.writer.number(one) for one in operands]
+        texts = [part.text if isinstance(part, LaneValue) else self.writer.number(part) for part in operands]
         return LaneValue(self.writer, self.writer.put(operation, [self.text, *texts]))
 
     def compare(self, condition: str, other: Operand) -> LaneValue:

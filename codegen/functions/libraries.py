@@ -143,8 +143,8 @@ def scipy_ufunc(name: str) -> Any:
         import scipy.special  # noqa: PLC0415  (optional extra)
     except ImportError as error:
         raise LoweringError(f"special function {name}", why="SciPy is not installed", do=EXTRA) from error
-    found = getattr(scipy.special, name, None)
-    return getattr(scipy.special._ufuncs, name) if found is None else found
+    function = getattr(scipy.special, name, None)
+    return getattr(scipy.special._ufuncs, name) if function is None else function
 
 
 def scipy_number(name: str, output: int | None = None) -> Callable[..., float]:

@@ -248,8 +248,8 @@ def spherical(function: Callable[..., Any]) -> Callable[..., Any]:
     """sqrt(pi/(2u)) times a Bessel function of order n + 1/2, with the parity of order n."""
 
     def value(order: Any, u: Any) -> Any:
-        found = mp.sqrt(mp.pi / (2 * abs(u))) * function(order + mp.mpf("0.5"), abs(u))
-        return -found if u < 0 and order % 2 else found
+        value_there = mp.sqrt(mp.pi / (2 * abs(u))) * function(order + mp.mpf("0.5"), abs(u))
+        return -value_there if u < 0 and order % 2 else value_there
 
     return value
 

@@ -113,7 +113,7 @@ class Expressions:
             case ast.Compare(left, [condition], [right]):
                 return self.compare(*_CONDITIONS[type(condition)], self.value(left), self.value(right))
             case ast.IfExp(test, first, second):
-                chosen, *either = (self.value(each) for each in (test, first, second))
+                chosen, *either = (self.value(part) for part in (test, first, second))
                 return self.put(either[0].type, f"select {chosen.typed},{either[0].typed},{either[1].typed}")
             case ast.Subscript(array, ast.Slice(ast.expr() as start, None, None)):
                 return self.element(self.value(array), self.value(start))
@@ -161,7 +161,7 @@ class Expressions:
         match node:
             case ast.Call(ast.Name("room"), [ast.Name(kind), size]):
                 return self.put(self.kinds[kind], f"alloca {self.kinds[kind][1:]},{self.value(size).typed},align 8")
-        given = [self.value(each) for each in node.args]
+        given = [self.value(argument) for argument in node.args]
         match node.func:
             case ast.Name(word) if word in self.variables:
                 return self.put_call_of("i32", self.variables[word].text, given)
@@ -177,7 +177,7 @@ class Expressions:
     def routine(self, name: str, given: list[RoutineValue]) -> RoutineValue:
         """Call another routine, or a function that is declared only; C's ints have 32 bits."""
         function = self.written[name]
-        kinds = [self.kind_of(each.annotation) for each in function.args.args]
+        kinds = [self.kind_of(parameter.annotation) for parameter in function.args.args]
         operands = [self.as_int32(value) if kind == "i32" else value for kind, value in zip(kinds, given, strict=True)]
         return self.put_call(self.result_of(function), name, *operands)
 

@@ -67,7 +67,7 @@ class Routines:
     def text(self, scalar: Lanes, *, public: Collection[str], beside: Collection[str] = ()) -> str:
         """Return all routines as one text without the ones `beside`. The heads of some are public."""
         texts = [self.compiled(name, scalar).text for name in self.written if name not in beside]
-        moves = {each: MOVES[each] for each in MOVES if any(each in text for text in texts)}
+        moves = {word: MOVES[word] for word in MOVES if any(word in text for text in texts)}
         text = "\n".join([*moves.values(), *texts])
         for head in public:
             text = text.replace(f"define internal {head}", f"define {head}")
@@ -86,10 +86,10 @@ class _RoutineWriter(Expressions):
         self.exits: list[str] = []  # of the loops around this place
 
     def compiled(self) -> Compiled:
-        kinds = [self.kind_of(each.annotation) for each in self.function.args.args]
+        kinds = [self.kind_of(parameter.annotation) for parameter in self.function.args.args]
         if _is_declaration(self.function):
             return Compiled(f"declare {in_ir(self.result)} @{self.name}({','.join(map(in_ir, kinds))}) nounwind", {})
-        names = [each.arg for each in self.function.args.args]
+        names = [parameter.arg for parameter in self.function.args.args]
         self.variables = {name: RoutineValue(kind, f"%{name}") for name, kind in zip(names, kinds, strict=True)}
         given = ",".join(value.typed for value in self.variables.values())
         self.carry_out(self.function.body)
@@ -156,8 +156,8 @@ class _RoutineWriter(Expressions):
                 case ast.Break():
                     self.go(self.exits[-1])
                 case ast.Return(ast.expr() as value):
-                    found = self.value(value)
-                    self.lines.append(f" ret {(self.as_int32(found) if self.result == 'i32' else found).typed}")
+                    result = self.value(value)
+                    self.lines.append(f" ret {(self.as_int32(result) if self.result == 'i32' else result).typed}")
                     self.label = None
                 case _:
                     self.refuse(statement)
@@ -166,12 +166,12 @@ class _RoutineWriter(Expressions):
         pairs = [(target, value)]
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             pairs = list(zip(target.elts, value.elts, strict=True))
-        for (to, _), found in zip(pairs, [self.value(each) for _, each in pairs], strict=True):
+        for (to, _), result in zip(pairs, [self.value(expression) for _, expression in pairs], strict=True):
             match to:
                 case ast.Name(name):
-                    self.set(name, found)
+                    self.set(name, result)
                 case ast.Subscript(array, index):
-                    self.store(found, self.element(self.value(array), self.value(index)))
+                    self.store(result, self.element(self.value(array), self.value(index)))
                 case _:
                     self.refuse(to)
 

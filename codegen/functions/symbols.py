@@ -48,7 +48,7 @@ def symbol(name: str, arity: int, kind: str = "double") -> Symbol:
 
 def addresses_of(names: Iterable[str]) -> dict[str, int]:
     """Return the addresses that symbols of these names need."""
-    return {name: address for found in names for name, address in symbol(found, 0).addresses.items()}
+    return {name: address for symbol_name in names for name, address in symbol(symbol_name, 0).addresses.items()}
 
 
 def _ufunc_loop(name: str) -> Symbol:

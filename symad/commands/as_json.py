@@ -33,8 +33,8 @@ def print_json(command: str, result: Any) -> None:
       ]
     }
     """
-    found = _plain(_of_result(result), 0)
-    held = found if isinstance(found, dict) else {"result": found}
+    data = _plain(_of_result(result), 0)
+    held = data if isinstance(data, dict) else {"result": data}
     json.dump({"command": command, **held}, sys.stdout, indent=2, allow_nan=False)
     print()
 
@@ -56,9 +56,9 @@ def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, Mapping):
         return _named(value, depth)
     if isinstance(value, list | tuple | set | frozenset | range):
-        return [part for part in (_plain(each, depth + 1) for each in value) if part is not _LEFT_OUT]
+        return [part for part in (_plain(item, depth + 1) for item in value) if part is not _LEFT_OUT]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _named({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, depth)
+        return _named({item.name: getattr(value, item.name) for item in dataclasses.fields(value)}, depth)
     return _LEFT_OUT
 
 
@@ -74,5 +74,5 @@ def _of_result(result: Any) -> Any:
 
 
 def _named(parts: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    made = {str(name): _plain(part, depth + 1) for name, part in parts.items() if not str(name).startswith("_")}
-    return {name: part for name, part in made.items() if part is not _LEFT_OUT}
+    data = {str(name): _plain(part, depth + 1) for name, part in parts.items() if not str(name).startswith("_")}
+    return {name: part for name, part in data.items() if part is not _LEFT_OUT}

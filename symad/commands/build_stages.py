@@ -55,25 +55,25 @@ class Stopwatch:
         """Return the result of the action."""
         self.progress(stage)
         start = perf_counter()
-        found = action()
+        result = action()
         seconds = perf_counter() - start
-        if isinstance(found, CompilationPlan):
-            traced = found.candidate.traced
+        if isinstance(result, CompilationPlan):
+            traced = result.candidate.traced
             nodes = None if traced is None else len(traced.graph)
-            self.stages.append(Stage(stage, seconds, nodes, found.candidate.written))
-        elif isinstance(found, Kernel):
-            self.stages.extend(compile_stages(found, seconds))
+            self.stages.append(Stage(stage, seconds, nodes, result.candidate.written))
+        elif isinstance(result, Kernel):
+            self.stages.extend(compile_stages(result, seconds))
         else:
             self.stages.append(Stage(stage, seconds))
-        return found
+        return result
 
 
 def compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
     """Return the stages inside compiling, as the kernel has timed them."""
     timed = kernel.stats.seconds
-    found = [Stage(WORDS[name], taken) for name, taken in timed.items()]
-    first = replace(found[0], nodes=kernel.stats.nodes, operations=kernel.stats.total)
-    return [first, *found[1:], Stage("link, call gate", seconds - sum(timed.values()))]
+    stages = [Stage(WORDS[name], taken) for name, taken in timed.items()]
+    first = replace(stages[0], nodes=kernel.stats.nodes, operations=kernel.stats.total)
+    return [first, *stages[1:], Stage("link, call gate", seconds - sum(timed.values()))]
 
 
 DIGITS = 50
@@ -115,8 +115,8 @@ def along_directions(primal: Primal, arguments: tuple[Any, ...], values: NDArray
     for _ in range(DIRECTIONS):
         direction = generator.normal(size=point[0].shape)
         flat, size = direction.ravel(), direction.size
-        found = np.bincount(rows, values * flat[columns], size)
-        found += np.bincount(columns[below], values[below] * flat[rows[below]], size)
+        product = np.bincount(rows, values * flat[columns], size)
+        product += np.bincount(columns[below], values[below] * flat[rows[below]], size)
         expected = evaluate_rolled(second, [*point, direction])[1].ravel()
-        worst = max(worst, float(np.max(np.abs(found - expected)) / np.max(np.abs(expected))))
+        worst = max(worst, float(np.max(np.abs(product - expected)) / np.max(np.abs(expected))))
     return worst

@@ -67,10 +67,10 @@ def run(options: argparse.Namespace) -> int:
 
 def cache_of(folder: str | None) -> Cache:
     """Return the cache in a folder, or the one that `cache=True` uses."""
-    found = chosen(folder if folder is not None else True)
-    if found is None:
+    cache = chosen(folder if folder is not None else True)
+    if cache is None:
         raise ArgumentError("no folder", do="name one")
-    return found
+    return cache
 
 
 def clear(cache: Cache) -> str:

@@ -62,18 +62,18 @@ def run(options: argparse.Namespace) -> int:
     name = options.name or (plain if options.of == "value" else f"{plain}_{options.of}")
     leaves, _ = containers.flatten(arguments)
     kernel = compile(wanted, *arguments, accuracy=options.accuracy)
-    made = kernel.export(options.directory, name, cpu=options.cpu, points=[leaves])
+    exported = kernel.export(options.directory, name, cpu=options.cpu, points=[leaves])
     options.progress.end()
     if options.json:
-        print_json("export", {"name": name, "files": made.files})
+        print_json("export", {"name": name, "files": exported.files})
     else:
-        print(report(made))
+        print(report(exported))
     return 0
 
 
-def report(made: Exported) -> str:
+def report(exported: Exported) -> str:
     """Return the list of written files, and how to build and run the test program."""
-    files = {kind: shlex.quote(str(path)) for kind, path in made.files.items()}
-    test = shlex.quote(str(made.files["test"].with_suffix("")))
+    files = {kind: shlex.quote(str(path)) for kind, path in exported.files.items()}
+    test = shlex.quote(str(exported.files["test"].with_suffix("")))
     run_test = test if "/" in test else f"./{test}"
-    return f"{made}\n\ntest it:\n  cc {files['test']} {files['object']} -lm -o {test} && {run_test}"
+    return f"{exported}\n\ntest it:\n  cc {files['test']} {files['object']} -lm -o {test} && {run_test}"

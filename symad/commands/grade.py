@@ -45,9 +45,9 @@ def run(options: argparse.Namespace) -> int:
     for path in written:
         print(f"written: {path}", file=sys.stderr if options.json else sys.stdout)
     if options.json:
-        rows = [{"name": each.name, "mark": each.mark, "verdict": each.verdict, "mistakes": list(each.mistakes),
-                 "problem": each.problem} for each in graded.graded]  # fmt: skip
+        rows = [{"name": answer.name, "mark": answer.mark, "verdict": answer.verdict, "mistakes": list(answer.mistakes),
+                 "problem": answer.problem} for answer in graded.graded]  # fmt: skip
         print_json("grade", {"question": question.name, "points": question.points, "graded": rows})
     elif not written:
         print(graded)
-    return 0 if all(each.mark is not None for each in graded.graded) else 1
+    return 0 if all(answer.mark is not None for answer in graded.graded) else 1

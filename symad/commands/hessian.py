@@ -86,15 +86,15 @@ def run(options: argparse.Namespace) -> int:
     planned = timed(
         "trace + differentiate", lambda: _planned(function, arguments, options.mode, options.roll, straight)
     )
-    found = study(function, arguments, planned, timed, mode=options.mode, **how)
+    result = study(function, arguments, planned, timed, mode=options.mode, **how)
     options.progress.end()
     if options.json:
         if options.emit or options.output is not None:
             raise ArgumentError("--json with --emit or --output", do="leave out one of the two")
-        print_json("hessian", {**vars(found), "chosen": found.planned.chosen, "stages": timed.stages})
+        print_json("hessian", {**vars(result), "chosen": result.planned.chosen, "stages": timed.stages})
         return 0
-    print(found)
-    text = _EMITTERS[options.emit](found) if options.emit else values(found, options.sparse)
+    print(result)
+    text = _EMITTERS[options.emit](result) if options.emit else values(result, options.sparse)
     if options.output is not None:
         write_text(options.output, text)
         print(f"\nwritten: {options.output}")
@@ -228,24 +228,24 @@ def _checked(
     other = "edge" if planned.chosen == "sweep" else OTHER_ROUTE.get(mode, "fwd-rev")
     exact = timed(f"check: {other} in {DIGITS} digits", lambda: exact_matrix(function, arguments, other))
     check_pattern(exact, *places)
-    found = compare_exact(values.tolist(), exact[places].tolist())
-    return f"check against {other} evaluated in {DIGITS} digits: {found.statement}"
+    comparison = compare_exact(values.tolist(), exact[places].tolist())
+    return f"check against {other} evaluated in {DIGITS} digits: {comparison.statement}"
 
 
-def values(found: HessianStudy, sparse: bool) -> str:
+def values(result: HessianStudy, sparse: bool) -> str:
     """Return the Hessian's numbers as text: the matrix, or one line `row column value` for each stored entry."""
     if not sparse:
-        return "\n".join(" ".join(repr(float(value)) for value in row) for row in found.matrix) + "\n"
-    places = zip(found.rows.tolist(), found.columns.tolist(), found.values.tolist(), strict=True)
+        return "\n".join(" ".join(repr(float(value)) for value in row) for row in result.matrix) + "\n"
+    places = zip(result.rows.tolist(), result.columns.tolist(), result.values.tolist(), strict=True)
     return "".join(f"{i} {j} {value!r}\n" for i, j, value in places)
 
 
-def _let(found: HessianStudy) -> tuple[Formula, ...]:
-    traced = found.planned.candidate.traced
+def _let(result: HessianStudy) -> tuple[Formula, ...]:
+    traced = result.planned.candidate.traced
     assert traced is not None  # --emit let asks for straight lines
     replacements, reduced = traced.let()
-    pattern = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
-    places = pattern if len(reduced) == len(found.rows) else np.ndindex(found.size, found.size)
+    pattern = zip(result.rows.tolist(), result.columns.tolist(), strict=True)
+    places = pattern if len(reduced) == len(result.rows) else np.ndindex(result.size, result.size)
     entries = [(sp.Symbol(f"H_{i}_{j}"), value) for (i, j), value in zip(places, reduced, strict=True)]
     return tuple(Formula(value, name) for name, value in (*replacements, *entries))
 

@@ -134,15 +134,15 @@ def run_explain(options: argparse.Namespace) -> int:
         print("symad: no --transform: the gradient is explained (--transform none: f itself)", file=sys.stderr)
         options.transform = ["grad"]
     explanation = sa.explain(*transformed(options), detail=options.detail)
-    found = given(*read_target(options))
-    return present(explanation.named(found.symbols) if found.formula else explanation, options)
+    target = given(*read_target(options))
+    return present(explanation.named(target.symbols) if target.formula else explanation, options)
 
 
 def loops_of(function: Callable[..., Any], argument: Any) -> RolledProgram:
     """Return a function as a rolled program; ArgumentError with the reason where it has no loops."""
-    found = sa.plan(function, example(argument), roll="always").candidate.rolled
-    assert found is not None
-    return found.program
+    traced = sa.plan(function, example(argument), roll="always").candidate.rolled
+    assert traced is not None
+    return traced.program
 
 
 def run_draw(options: argparse.Namespace) -> int:
@@ -209,9 +209,9 @@ def run_verify(options: argparse.Namespace) -> int:
         argument = example(argument)
     kernel = sa.compile(function, argument)
     if options.box is None:
-        found = sa.verify(kernel, argument, rigorous=options.rigorous)
-        present(found, options)
-        return 0 if math.isfinite(found.worst_ulp) else 1
+        verification = sa.verify(kernel, argument, rigorous=options.rigorous)
+        present(verification, options)
+        return 0 if math.isfinite(verification.worst_ulp) else 1
     box = tuple(options.box)
     found_errors = sa.verify(
         kernel, box=box, points=options.points, seed=options.seed, rigorous=options.rigorous, progress=options.progress

@@ -58,11 +58,11 @@ def _progress(options: argparse.Namespace) -> Progress:
 
 def _place() -> str:
     """Return the running line of the user's function, "" without one."""
-    found = user_frame()
+    user = user_frame()
     frame: FrameType | None = sys._getframe(1)
-    while found is not None and frame is not None and frame.f_code is not carried_out.__code__:
-        if frame is found:
-            return f"{found.f_code.co_filename}:{found.f_lineno}"
+    while user is not None and frame is not None and frame.f_code is not carried_out.__code__:
+        if frame is user:
+            return f"{user.f_code.co_filename}:{user.f_lineno}"
         frame = frame.f_back
     return ""
 
@@ -87,12 +87,14 @@ def _told(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 def _user_lines(error: Exception) -> list[str]:
     """Return an error of the user's own code: its innermost line first, then the callers."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_library(each.filename)]
-    users = [each for each in frames if not is_standard(each.filename)]
+    frames = [entry for entry in traceback.extract_tb(error.__traceback__) if not is_library(entry.filename)]
+    users = [entry for entry in frames if not is_standard(entry.filename)]
     if not users:
         return [f"symad: error: {type(error).__name__}: {error}"]
     last = users.pop()
     lines = [f"symad: error: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"]
-    lines += [f"  called at {each.filename}:{each.lineno}, in {each.name}: {each.line}" for each in reversed(users)]
+    lines += [
+        f"  called at {entry.filename}:{entry.lineno}, in {entry.name}: {entry.line}" for entry in reversed(users)
+    ]
     more = f"  ({VARIABLE}=full shows the lines of symad's too)"
     return [*lines, more] if len(lines) > 1 else [lines[0] + more]

@@ -75,11 +75,11 @@ def read_target(options: argparse.Namespace) -> tuple[Any, Any]:
 
 def transformed(options: argparse.Namespace) -> tuple[Callable[..., Any], Any]:
     """Return the function that a target and `--transform` name, and its argument."""
-    found = given(*read_target(options))
-    function = found.function
+    target = given(*read_target(options))
+    function = target.function
     for name in options.transform:
         function = function if name == NONE else TRANSFORMS[name](function)
-    return function, found.argument
+    return function, target.argument
 
 
 def require_point(options: argparse.Namespace) -> None:

@@ -205,10 +205,10 @@ class Equation:
         with open_scope() as scope:  # f captures traced values: here only their numbers count
             return plain_values(scope, lift_result(scope, result, name_of(f)))
 
-    def solution(self, found: Any, tolerance: float) -> Tree:
+    def solution(self, root: Any, tolerance: float) -> Tree:
         """Return the nodes of y: numbers with the rule of the implicit function theorem."""
         graph = self.scope.graph
-        values = lift(self.scope, found, containers.paths(found, "the solver's result"))
+        values = lift(self.scope, root, containers.paths(root, "the solver's result"))
         self._check(values)
         numbers = [graph.number(float(value)) for value in values_of_nodes(graph, values.flat, self.scope.values)]
         trial = self.start.refill([graph.alias(number) for number in numbers])

@@ -120,7 +120,7 @@ def called(f: Function, arguments: Callable[[Scope], Sequence[Any]], parameters:
     with open_scope() as scope:
         scope.parameters = parameters
         return followed(
-            scope, f, lambda: call(f, lambda: arguments(scope)), lambda made: lift_result(scope, made, name_of(f))
+            scope, f, lambda: call(f, lambda: arguments(scope)), lambda result: lift_result(scope, result, name_of(f))
         )
 
 

@@ -60,19 +60,19 @@ def titled(document: doc.Document, title: str) -> doc.Document:
 
 def _in_order(document: doc.Document, above: list[int]) -> doc.Document:
     """Return blocks whose headings descend one depth at a time."""
-    found: list[doc.Block] = []
+    ordered: list[doc.Block] = []
     for block in document:
         match block:
             case doc.Heading():
                 above = [*(depth for depth in above if depth < block.depth), block.depth]
-                found.append(doc.Heading(block.text, len(above)))
+                ordered.append(doc.Heading(block.text, len(above)))
             case doc.Columns():
-                found.append(doc.Columns(tuple(_in_order(part, above) for part in block.parts)))
+                ordered.append(doc.Columns(tuple(_in_order(part, above) for part in block.parts)))
             case doc.Folded():
-                found.append(doc.Folded(block.summary, _in_order(block.parts, above)))
+                ordered.append(doc.Folded(block.summary, _in_order(block.parts, above)))
             case _:
-                found.append(block)
-    return tuple(found)
+                ordered.append(block)
+    return tuple(ordered)
 
 
 def _reached(what: str, signs: float) -> str:
@@ -141,8 +141,10 @@ def _table(table: doc.Table) -> str:
     align = [_ALIGN[letter] for letter in (table.align + "l" * width)[:width]]
 
     def row(tag: str, cells: tuple[doc.Cell, ...]) -> str:
-        made = (_table_cell(tag if cell != "" else "td", cell, side) for cell, side in zip(cells, align, strict=False))
-        return f"<tr>{''.join(made)}</tr>"
+        shown_cells = (
+            _table_cell(tag if cell != "" else "td", cell, side) for cell, side in zip(cells, align, strict=False)
+        )
+        return f"<tr>{''.join(shown_cells)}</tr>"
 
     caption = f'<p class="caption">{_prose(table.caption)}</p>' if table.caption else ""  # may be wider than the table
     head = f"<thead>{row('th', table.header)}</thead>" if table.header else ""

@@ -131,8 +131,8 @@ def _table(table: doc.Table) -> str:
         lines.insert(1, r"\midrule")
     kind = "longtable" if len(rows) > LONG_TABLE else "tabular"
     columns = _columns((table.align + "l" * width)[:width], rows)
-    made = "\n".join((rf"\begin{{{kind}}}{{{columns}}}", r"\toprule", *lines, r"\bottomrule", rf"\end{{{kind}}}"))
-    return f"{made}\n\n{latex_text(table.caption)}" if table.caption else made
+    text = "\n".join((rf"\begin{{{kind}}}{{{columns}}}", r"\toprule", *lines, r"\bottomrule", rf"\end{{{kind}}}"))
+    return f"{text}\n\n{latex_text(table.caption)}" if table.caption else text
 
 
 def _columns(align: str, rows: list[list[str]]) -> str:

@@ -82,8 +82,8 @@ def _prose(text: str) -> str:
     return _MARKUP.sub(lambda sign: sign[0] if sign[0] == "#" and _in_entity(sign) else f"&#{ord(sign[0])};", text)
 
 
-def _in_entity(found: re.Match[str]) -> bool:
-    return found.start() > 0 and found.string[found.start() - 1] == "&"
+def _in_entity(match: re.Match[str]) -> bool:
+    return match.start() > 0 and match.string[match.start() - 1] == "&"
 
 
 def _line(text: str) -> str:
@@ -125,11 +125,11 @@ def _formula(formula: doc.Formula) -> str:
 def _reason(cell: doc.Cell) -> str:
     """Return the reason beside a formula, as a part of it."""
     parts = [part.content if isinstance(part, doc.Marked) else part for part in doc.inlines(cell) if part != ""]
-    made = "".join(
+    text = "".join(
         rf"\text{{{_plain(''.join(map(str, run)))}}}" if is_text else "".join(map(_mathematics, run))
         for is_text, run in groupby(parts, lambda part: isinstance(part, str))
     )
-    return rf" \qquad {made}" if made else ""
+    return rf" \qquad {text}" if text else ""
 
 
 def _mathematics(inline: doc.Inline) -> str:
@@ -141,8 +141,8 @@ def _table(table: doc.Table) -> str:
     rows = [list(map(_cell, row)) + [""] * (width - len(row)) for row in (table.header, *table.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "| " + " | ".join(_ALIGN[side] for side in (table.align + "l" * width)[:width]) + " |")
-    made = "\n".join(lines) if width else ""
-    return f"{_line(_prose(table.caption))}\n\n{made}" if table.caption else made
+    text = "\n".join(lines) if width else ""
+    return f"{_line(_prose(table.caption))}\n\n{text}" if table.caption else text
 
 
 def _code(code: doc.Code) -> str:

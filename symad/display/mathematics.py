@@ -83,16 +83,16 @@ def converted(latex: str, texts: tuple[str, ...] = (), display: bool = False) ->
     >>> converted(r"\left(x \right)").removeprefix("<math><mrow>")
     '<mrow><mo stretchy="false">(</mo><mi>x</mi><mo stretchy="false">)</mo></mrow></mrow></math>'
     """
-    made = converter.convert(latex, display="block" if display else "inline")
-    made = _ENTITY.sub(
-        lambda found: f"&#{int(found[1], 16)};", made.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    mathml = converter.convert(latex, display="block" if display else "inline")
+    mathml = _ENTITY.sub(
+        lambda match: f"&#{int(match[1], 16)};", mathml.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
     )
-    root = ElementTree.fromstring(made)
+    root = ElementTree.fromstring(mathml)
     root.attrib.clear()
     if display:
         root.set("displaystyle", "true")
     for element in root.iter():
-        element.text = _TOKEN.sub(lambda found: texts[int(found[1])], element.text or "")
+        element.text = _TOKEN.sub(lambda match: texts[int(match[1])], element.text or "")
         _mend(element)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -269,10 +269,10 @@ def expanded_terms(expression: sp.Expr) -> int:
     for part in sp.postorder_traversal(expression):
         counts = [terms[argument] for argument in part.args]
         if part.is_Pow and part.exp.is_Integer:
-            found = int(sp.binomial(counts[0] + abs(part.exp) - 1, abs(part.exp)))
+            count = int(sp.binomial(counts[0] + abs(part.exp) - 1, abs(part.exp)))
         else:
-            found = sum(counts) if part.is_Add else int(sp.prod(counts)) if part.is_Mul else 1
-        terms[part] = min(found, 10**9)
+            count = sum(counts) if part.is_Add else int(sp.prod(counts)) if part.is_Mul else 1
+        terms[part] = min(count, 10**9)
     return max(terms.values())
 
 

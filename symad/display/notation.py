@@ -107,9 +107,9 @@ def greek_name(character: str) -> str:
     >>> greek_name("λ"), greek_name("Ω"), greek_name("a")
     ('lambda', 'Omega', '')
     """
-    found = _GREEK.match(unicodedata.name(character, ""))
-    name = found[2].lower().replace("lamda", "lambda") if found else ""
-    return name.capitalize() if found and found[1] == "CAPITAL" else name
+    match = _GREEK.match(unicodedata.name(character, ""))
+    name = match[2].lower().replace("lamda", "lambda") if match else ""
+    return name.capitalize() if match and match[1] == "CAPITAL" else name
 
 
 def _latex(character: str) -> str:

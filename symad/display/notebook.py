@@ -45,8 +45,8 @@ def written(cells: list[Cell], title: str) -> str:
         "title": title,
     }
     numbered = [{"id": f"cell-{k}", **cell} for k, cell in enumerate(cells, 1)]
-    made = {"cells": numbered, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(made, ensure_ascii=False, indent=1) + "\n"
+    notebook = {"cells": numbered, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
 def _lines(text: str) -> list[str]:

@@ -185,8 +185,8 @@ class Signs(Text):
 
     def _print_Symbol(self, expr: sp.Symbol) -> str:
         name = shortened(expr.name)
-        found = _INDEXED.fullmatch(name)
-        letter, index = found.groups() if found else (name, "")
+        match = _INDEXED.fullmatch(name)
+        letter, index = match.groups() if match else (name, "")
         sign = _GREEK_SIGNS.get(letter, letter)
         return sign + index.translate(LOWERED) if index or sign != letter else name
 
@@ -259,11 +259,11 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         """Return a name: Greek, one letter, or several letters upright; the part after _ is a subscript."""
         if name and greek_name(name[0]):
             name = greek_name(name[0]) + name[1:]
-        found = _PLAIN_NAME.fullmatch(name)
-        if found is None or len(name) > LONGEST_NAME:
+        match = _PLAIN_NAME.fullmatch(name)
+        if match is None or len(name) > LONGEST_NAME:
             return self.any_text(shortened(name))
-        below = ",".join(_letters(part, r"\mathrm") for part in found[2].split("_")[1:])
-        return _letters(found[1], multiple) + (f"_{{{below}}}" if below else "")
+        below = ",".join(_letters(part, r"\mathrm") for part in match[2].split("_")[1:])
+        return _letters(match[1], multiple) + (f"_{{{below}}}" if below else "")
 
     def emptyPrinter(self, expr: Any) -> str:
         """Return an object that SymPy's printers have no form for."""
@@ -380,7 +380,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         """Return factors side by side, with a dot where they would run into each other."""
         if len(factors) == 1 and alone and not followed:
             return self._print(factors[0])
-        made = before = ""
+        text = before = ""
         for place, factor in enumerate(factors):
             first = place == 0 and alone
             part = self._print(factor)
@@ -396,9 +396,9 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
                 or before.startswith(_WORDS)
                 or before in ("0", "1")
             )
-            made += (r" \cdot " if dot else " ") + part if made else part
+            text += (r" \cdot " if dot else " ") + part if text else part
             before = part
-        return made or "1"
+        return text or "1"
 
 
 def _letters(name: str, multiple: str) -> str:

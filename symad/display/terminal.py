@@ -115,14 +115,14 @@ class _TextTable:
             yield from self._one_below_the_other()
             return
         space = 1 if padding is None else padding
-        made = RichTable(box=box.SIMPLE_HEAD, show_header=self.has_header, show_edge=False, padding=(0, space))
+        table = RichTable(box=box.SIMPLE_HEAD, show_header=self.has_header, show_edge=False, padding=(0, space))
         for header, align, width in zip(self.header, self.align, least, strict=False):
             known = None if padding is None else width
             is_number = align == "r" and padding is not None  # numbers are never broken
-            made.add_column(header, justify=_JUSTIFY[align], overflow="fold", min_width=known, no_wrap=is_number)
+            table.add_column(header, justify=_JUSTIFY[align], overflow="fold", min_width=known, no_wrap=is_number)
         for row in self.rows:
-            made.add_row(*row)
-        yield made
+            table.add_row(*row)
+        yield table
 
     def _one_below_the_other(self) -> Iterator[RenderableType]:
         for row in self.rows:
@@ -134,18 +134,18 @@ class _TextTable:
 
 def _place_to_break(text: str, width: int) -> int:
     """Return where to break a line: before the sign in the fewest brackets, else at a space, else anywhere."""
-    depth, best, found = 0, (1 << 30, 0), 0
+    depth, best, break_at = 0, (1 << 30, 0), 0
     cells = 0
     for place, character in enumerate(text):
         cells += cell_len(character)
         if cells > width:
-            return found or place or 1
+            return break_at or place or 1
         depth += (character in "([{") - (character in ")]}")
         if character == " " and place > width // 3:
             sign = text[place + 1 : place + 3] in ("+ ", "- ") or text[place - 1] == "="
             rank = (depth if sign else depth + 100, -place)
             if rank <= best:
-                best, found = rank, place
+                best, break_at = rank, place
     return len(text)
 
 
@@ -194,8 +194,8 @@ class _Blocks:
         width = max((len(row) for row in (table.header, *table.rows)), default=0)
         header = tuple(self.cell(cell) for cell in (*table.header, *("" for _ in range(width - len(table.header)))))
         rows = tuple(tuple(map(self.cell, row)) for row in table.rows)
-        made = _TextTable(header, rows, table.align + "l" * width, bool(table.header))
-        return Group(Text(self.prose(table.caption)), made) if table.caption else made
+        text_table = _TextTable(header, rows, table.align + "l" * width, bool(table.header))
+        return Group(Text(self.prose(table.caption)), text_table) if table.caption else text_table
 
     def code(self, code: doc.Code) -> RenderableType:
         """Return lines of a program, the marked ones with a sign before them."""
@@ -223,8 +223,8 @@ class _Blocks:
         if isinstance(inline, doc.Typeset):
             return Text(self.prose(inline.latex))
         text = Text(self.prose(text_of(inline) if self.ascii_only else signs_of(inline)))
-        for found in _EPSILON.finditer(text.plain):
-            text.stylize(_rich(look_of("epsilon", int(found[1].translate(_DIGITS)))), *found.span())
+        for match in _EPSILON.finditer(text.plain):
+            text.stylize(_rich(look_of("epsilon", int(match[1].translate(_DIGITS)))), *match.span())
         return text
 
     def prose(self, text: str) -> str:

@@ -74,12 +74,14 @@ class _Along:
 
 def _back(kernels: _Along, span: tuple[float, float], w: Array, q: Array, by: Integrator) -> Array:
     """Return the adjoint state at the other end of a span."""
-    found = integrated(kernels, q, span, w, by, t_eval=[span[1]])
-    _require(found)
-    last: Array = found.y[:, -1].copy()
+    trajectory = integrated(kernels, q, span, w, by, t_eval=[span[1]])
+    _require(trajectory)
+    last: Array = trajectory.y[:, -1].copy()
     return last
 
 
-def _require(found: Any) -> None:
-    if not found.success:
-        raise ConvergenceError(f"{found.method} found no trajectory", why=found.message, do="try another method")
+def _require(trajectory: Any) -> None:
+    if not trajectory.success:
+        raise ConvergenceError(
+            f"{trajectory.method} found no trajectory", why=trajectory.message, do="try another method"
+        )

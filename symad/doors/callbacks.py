@@ -71,19 +71,19 @@ class Callbacks(NamedTuple):
 
     def constraints(self, x: Array) -> Array:
         """Return the constraints."""
-        found: Array = np.empty(0) if self.kernels.constraints is None else self.kernels.constraints(*self.at(x))
-        return found
+        values: Array = np.empty(0) if self.kernels.constraints is None else self.kernels.constraints(*self.at(x))
+        return values
 
     def jacobian(self, x: Array) -> Array:
         """Return the entries of the Jacobian of the constraints that may be non-zero."""
-        found: Array = np.empty(0) if self.kernels.jacobian is None else self.kernels.jacobian(*self.at(x))
-        return found
+        entries: Array = np.empty(0) if self.kernels.jacobian is None else self.kernels.jacobian(*self.at(x))
+        return entries
 
     def hessian(self, x: Array, multipliers: Array, sigma: float) -> Array:
         """Return the entries of the lower triangle of the Hessian of the Lagrangian that may be non-zero."""
         weights = (multipliers, sigma) if self.kernels.rows else ()
-        found: Array = self.kernels.hessian(*self.at(x), *weights)
-        return found if weights else sigma * found
+        entries: Array = self.kernels.hessian(*self.at(x), *weights)
+        return entries if weights else sigma * entries
 
     def pull(self, x: Array, multipliers: Array) -> Array:
         """Return the gradient of the Lagrangian without bounds of x."""
@@ -146,15 +146,15 @@ def bounds_of(given: Any, shape: tuple[int, ...], name: str) -> Bounds:
 def _side(side: Any, nothing: float, shape: tuple[int, ...], name: str) -> Array:
     try:
         several = isinstance(side, list | tuple) or (isinstance(side, np.ndarray) and side.ndim == 1)
-        each = [nothing if end is None else end for end in side] if several else nothing if side is None else side
-        ends = numbers_of(each, name)
+        filled = [nothing if end is None else end for end in side] if several else nothing if side is None else side
+        ends = numbers_of(filled, name)
         is_flat = ends.ndim == 1 and ends.size == np.prod(shape, dtype=int)
-        found = ends if is_flat else np.broadcast_to(ends, shape).ravel()
+        bounds = ends if is_flat else np.broadcast_to(ends, shape).ravel()
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: {side!r}", why=f"they are for numbers of shape {shape}: {error}") from error
-    if np.isnan(found).any():
+    if np.isnan(bounds).any():
         raise ArgumentError(f"{name}: NaN", do="None, or an infinity, stands for no bound")
-    return found.copy()
+    return bounds.copy()
 
 
 class Request(NamedTuple):

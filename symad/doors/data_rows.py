@@ -62,14 +62,14 @@ class Rowwise:
         Also called as `curve_fit` does, residuals(data, *parameters), where the function is a model of data.
         """
         parameters, data = self._in_order(parameters, data)
-        found: Array = self._values.batch(parameters, *self._rows(data))
-        return found.ravel()
+        residuals: Array = self._values.batch(parameters, *self._rows(data))
+        return residuals.ravel()
 
     def jacobian(self, parameters: Any, *data: Any) -> Array:
         """Return their Jacobian in the parameters: a row for each result, a column for each parameter."""
         parameters, data = self._in_order(parameters, data)
-        found: Array = self._slopes.batch(parameters, *self._rows(data))
-        return found.reshape(-1, self._examples[0].size)
+        slopes: Array = self._slopes.batch(parameters, *self._rows(data))
+        return slopes.reshape(-1, self._examples[0].size)
 
     def value(self, parameters: Any, *data: Any) -> float:
         """Return the sum over all rows."""
@@ -77,16 +77,16 @@ class Rowwise:
 
     def gradient(self, parameters: Any, *data: Any) -> Array:
         """Return the gradient of the sum."""
-        found: Array = np.sum(self.jacobian(parameters, *data), axis=0)
-        return found
+        gradient: Array = np.sum(self.jacobian(parameters, *data), axis=0)
+        return gradient
 
     def hessian(self, parameters: Any, *data: Any) -> Array:
         """Return the Hessian of the sum; some rows are held at a time."""
         size = self._examples[0].size
-        found = np.zeros((size, size))
+        hessian = np.zeros((size, size))
         for part in _parts(self._rows(data), max(CHUNK // size**2, 1)):
-            found += np.sum(self._bend.batch(parameters, *part), axis=0)
-        return found
+            hessian += np.sum(self._bend.batch(parameters, *part), axis=0)
+        return hessian
 
     def _in_order(self, parameters: Any, data: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """Return parameters and data; data have rows, so where numbers are in their place, these are parameters."""

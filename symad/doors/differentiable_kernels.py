@@ -118,8 +118,8 @@ class Pullback(Product):
     def __call__(self, *given: Any) -> Any:
         """Return the cotangents of these arguments."""
         f, primals, slopes = self._parts(given)
-        found = vjp(f, *primals)[1](slopes if len(slopes) > 1 else slopes[0])
-        return found if len(found) > 1 else found[0]
+        cotangents = vjp(f, *primals)[1](slopes if len(slopes) > 1 else slopes[0])
+        return cotangents if len(cotangents) > 1 else cotangents[0]
 
 
 class Pushforward(Product):

@@ -100,15 +100,15 @@ class Conditions:
 
     def found(self, equation: Equation, start: Any) -> Any:
         """Return the solution on plain numbers, and record the active bounds there."""
-        found, callbacks = self.minimize(start[0], *equation.plain)
-        if not found.success:
-            raise ConvergenceError(f"{found.solver} found no solution", where=user_place(), why=found.message)
-        x = np.ravel(found.x)
-        slope, near = callbacks.gradient(x), Side.of(np.concatenate([found.constraints, x]), self.bounds)
+        result, callbacks = self.minimize(start[0], *equation.plain)
+        if not result.success:
+            raise ConvergenceError(f"{result.solver} found no solution", where=user_place(), why=result.message)
+        x = np.ravel(result.x)
+        slope, near = callbacks.gradient(x), Side.of(np.concatenate([result.constraints, x]), self.bounds)
         least = _PUSHES * (1 + float(np.max(np.abs(slope), initial=0.0)))
-        multipliers = _multipliers(slope, callbacks, found, near)
+        multipliers = _multipliers(slope, callbacks, result, near)
         self.at = near.without_pull(multipliers, least)
-        solution = newton(equation.residual, (found.x, np.where(self.at.is_at, multipliers, 0.0)))
+        solution = newton(equation.residual, (result.x, np.where(self.at.is_at, multipliers, 0.0)))
         self._check(callbacks, solution, least)
         return solution
 
@@ -132,11 +132,11 @@ class Conditions:
             )
 
 
-def _multipliers(slope: Array, callbacks: Callbacks, found: Solution, near: Side) -> Array:
+def _multipliers(slope: Array, callbacks: Callbacks, result: Solution, near: Side) -> Array:
     """Return multipliers of active bounds and constraints that balance the slope of the objective."""
-    x, pattern = np.ravel(found.x), callbacks.jacobian_pattern
-    if found.multipliers is not None:
-        return np.concatenate([found.multipliers, -callbacks.pull(x, found.multipliers)])
+    x, pattern = np.ravel(result.x), callbacks.jacobian_pattern
+    if result.multipliers is not None:
+        return np.concatenate([result.multipliers, -callbacks.pull(x, result.multipliers)])
     jacobian = np.zeros(pattern.shape)
     jacobian[pattern.rows, pattern.columns] = callbacks.jacobian(x)
     multipliers = np.zeros(len(near.is_at))

@@ -61,21 +61,21 @@ class Event:
 
 
 def moved(
-    events: Sequence[Event], found: Any, right: Function, shape: tuple[int, int], q: Array, begin: tuple[float, Array]
+    events: Sequence[Event], solved: Any, right: Function, shape: tuple[int, int], q: Array, begin: tuple[float, Array]
 ) -> list[tuple[Array, Array]]:
     """Return of each event the derivatives of its times, and of the states then; `begin`: the first time and state."""
-    made = []
-    for event, times, states in zip(events, found.t_events, found.y_events, strict=True):
+    moves = []
+    for event, times, states in zip(events, solved.t_events, solved.y_events, strict=True):
         of_each = []
         if len(times):
             value = event.of(q)
-            along = [abs(value(t, z)) for t, z in [begin, *zip(found.t, found.y.T, strict=True)]]
-            rate = max(along) / (max(abs(t - begin[0]) for t in [*found.t, *times]) or 1.0)
+            along = [abs(value(t, z)) for t, z in [begin, *zip(solved.t, solved.y.T, strict=True)]]
+            rate = max(along) / (max(abs(t - begin[0]) for t in [*solved.t, *times]) or 1.0)
             of_each = [
                 event.moves(t, z.reshape(shape)[: 1 + q.size], right(t, z)[: shape[1]], q, rate)
                 for t, z in zip(times, states, strict=True)
             ]
         in_time, in_state = [time for time, _ in of_each], [state for _, state in of_each]
         count = len(of_each)
-        made.append((np.array(in_time).reshape(count, q.size), np.array(in_state).reshape(count, q.size, shape[1])))
-    return made
+        moves.append((np.array(in_time).reshape(count, q.size), np.array(in_state).reshape(count, q.size, shape[1])))
+    return moves

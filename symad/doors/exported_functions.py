@@ -55,10 +55,10 @@ def export(
     if abi != "casadi":
         raise ArgumentError(f"abi={abi!r}", do='"casadi" is for functions; problems have abi="ipopt" too')
     chosen = check_name(name_of(function) if name is None else name)
-    made = _Derivatives(function, chosen, [numbers_of(example, "an example") for example in examples])
-    functions = [made.values(), made.jacobian(), made.jacobian_jacobian(), made.adjoint(), made.adjoint_jacobian()]
+    maker = _Derivatives(function, chosen, [numbers_of(example, "an example") for example in examples])
+    functions = [maker.values(), maker.jacobian(), maker.jacobian_jacobian(), maker.adjoint(), maker.adjoint_jacobian()]
     called = {step.member for function in functions for step in function.steps}
-    members = {symbol: kernel.material for symbol, kernel in made.members.items() if symbol in called}
+    members = {symbol: kernel.material for symbol, kernel in maker.members.items() if symbol in called}
     source = casadi_source(f"{chosen}.h", functions, members)
     return export_binding(Binding(chosen, abi, members, source, casadi_header(chosen, functions)), directory, cpu=cpu)
 
@@ -74,17 +74,17 @@ class _Derivatives:
         names = ["out"] if count == 1 else [f"out{k}" for k in range(count)]
         self.inputs = stored(kernel.declared.arguments, argument_names(function, len(examples)))
         self.outputs = stored(kernel.declared.outputs, names)
-        self.seeds = [np.ones(found.size) for found in self.outputs]
+        self.seeds = [np.ones(output.size) for output in self.outputs]
 
     def values(self) -> CasadiFunction:
         """Return the function itself."""
-        writings = tuple(found.writing(k) for k, found in enumerate(self.outputs))
+        writings = tuple(output.writing(k) for k, output in enumerate(self.outputs))
         step = KernelStep(f"{self.name}_value", self._readings(), writings)
         return CasadiFunction(self.name, self._slots(self.inputs), self._slots(self.outputs), (step,))
 
     def jacobian(self) -> CasadiFunction:
         """Return the Jacobian: one kernel for each pair of result and argument."""
-        arguments = (*self._slots(self.inputs), *(found.absent("out_") for found in self.outputs))
+        arguments = (*self._slots(self.inputs), *(output.absent("out_") for output in self.outputs))
         results, steps = [], []
         for o, rows in enumerate(self.outputs):
             for i, columns in enumerate(self.inputs):
@@ -119,7 +119,7 @@ class _Derivatives:
                     Slot(f"jac_{name}_out_{output.name}", (size, output.size), no_entries(size, output.size))
                     for output in self.outputs
                 ]
-        nominal = (found.absent("out_") for found in self.outputs)
+        nominal = (nominal_output.absent("out_") for nominal_output in self.outputs)
         arguments = (*self._slots(self.inputs), *nominal, *matrices)
         return CasadiFunction(f"jac_jac_{self.name}", arguments, tuple(results), tuple(steps))
 
@@ -131,9 +131,9 @@ class _Derivatives:
         """Return one cotangent of each argument for one of each result."""
         kernel = compile(grad(self._weighted, argnums=tuple(range(len(self.inputs)))), *self.examples, *self.seeds)
         self._member("adjoint", kernel)
-        writings = tuple(found.writing(k) for k, found in enumerate(self.inputs))
+        writings = tuple(argument.writing(k) for k, argument in enumerate(self.inputs))
         step = KernelStep(f"{self.name}_adjoint", self._seeded(), writings)
-        results = tuple(found.slot("adj_") for found in self.inputs)
+        results = tuple(argument.slot("adj_") for argument in self.inputs)
         return CasadiFunction(f"adj1_{self.name}", self._adjoint_arguments(), results, (step,))
 
     def adjoint_jacobian(self) -> CasadiFunction:
@@ -157,20 +157,20 @@ class _Derivatives:
                                          (rows.size, output.size))  # fmt: skip
                 results.append(slot)
                 steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
-        arguments = (*self._adjoint_arguments(), *(found.absent("out_adj_") for found in self.inputs))
+        arguments = (*self._adjoint_arguments(), *(argument.absent("out_adj_") for argument in self.inputs))
         return CasadiFunction(f"jac_adj1_{self.name}", arguments, tuple(results), tuple(steps))
 
     def _curvature(self, i: int, j: int) -> Kernel:
-        made: Any = (
+        weighted: Any = (
             hessian(self._weighted, argnums=i, sparse="full", format="csc")
             if i == j
             else jacobian(grad(self._weighted, argnums=i), argnums=j, sparse=True, format="csc")
         )
-        return compile(made, *self.examples, *self.seeds)
+        return compile(weighted, *self.examples, *self.seeds)
 
     def _parts(self, *arguments: Any) -> tuple[Any, ...]:
-        found = self.function(*arguments)
-        return tuple(found) if isinstance(found, tuple | list) else (found,)
+        results = self.function(*arguments)
+        return tuple(results) if isinstance(results, tuple | list) else (results,)
 
     def _part(self, number: int) -> Callable[..., Any]:
         return lambda *arguments: np.ravel(self._parts(*arguments)[number])
@@ -190,15 +190,15 @@ class _Derivatives:
         return [KernelStep(f"{self.name}_{symbol}", readings, (Writing(slot, writing.size, writing.order),))]
 
     def _slots(self, arrays: Sequence[Stored]) -> tuple[Slot, ...]:
-        return tuple(found.slot() for found in arrays)
+        return tuple(array.slot() for array in arrays)
 
     def _readings(self) -> tuple[InputPlace, ...]:
-        return tuple(found.reading(k) for k, found in enumerate(self.inputs))
+        return tuple(array.reading(k) for k, array in enumerate(self.inputs))
 
     def _seeded(self) -> tuple[InputPlace, ...]:
         first = len(self.inputs) + len(self.outputs)
-        return (*self._readings(), *(found.reading(first + k) for k, found in enumerate(self.outputs)))
+        return (*self._readings(), *(output.reading(first + k) for k, output in enumerate(self.outputs)))
 
     def _adjoint_arguments(self) -> tuple[Slot, ...]:
-        nominal = (found.absent("out_") for found in self.outputs)
-        return (*self._slots(self.inputs), *nominal, *(found.slot("adj_") for found in self.outputs))
+        nominal = (array.absent("out_") for array in self.outputs)
+        return (*self._slots(self.inputs), *nominal, *(array.slot("adj_") for array in self.outputs))

@@ -49,8 +49,8 @@ def export_problem(
     """Write a problem into a directory; see `Problem.export`."""
     if request.abi not in ("ipopt", "casadi"):
         raise ArgumentError(f"abi={request.abi!r}", do='use "ipopt" or "casadi"')
-    made = _Members(callbacks.kernels, check_name(name), request.slopes)
-    binding = _ipopt(made, callbacks, request) if request.abi == "ipopt" else _casadi(made, callbacks)
+    members = _Members(callbacks.kernels, check_name(name), request.slopes)
+    binding = _ipopt(members, callbacks, request) if request.abi == "ipopt" else _casadi(members, callbacks)
     return export_binding(binding, directory, cpu=cpu)
 
 
@@ -58,13 +58,13 @@ class _Members:
     """The kernels of a problem that have results, by C function."""
 
     def __init__(self, kernels: Kernels, name: str, slopes: Kernel | None) -> None:
-        found: dict[str, Kernel | None] = {
+        candidates: dict[str, Kernel | None] = {
             "value": kernels.value, "gradient": kernels.gradient, "constraints": kernels.constraints,
             "jacobian": kernels.jacobian, "hessian": kernels.hessian,
             "slopes": slopes,
         }  # fmt: skip
         self.name = name
-        self.kernels = {kind: kernel for kind, kernel in found.items() if kernel is not None and _size(kernel)}
+        self.kernels = {kind: kernel for kind, kernel in candidates.items() if kernel is not None and _size(kernel)}
         self.materials: dict[str, Material] = {
             f"{name}_{kind}": kernel.material for kind, kernel in self.kernels.items()
         }
@@ -78,24 +78,24 @@ def _fields(kernels: Kernels) -> list[str]:
     return parameter_names([array.name for array in kernels.value.declared.arguments[1:]], ("x", "n", "m", "g"))
 
 
-def _ipopt(made: _Members, callbacks: Callbacks, request: ExportRequest) -> Binding:
+def _ipopt(members: _Members, callbacks: Callbacks, request: ExportRequest) -> Binding:
     box, limits = request.box, request.limits
     values = [np.asarray(value, dtype=np.float64).ravel() for value in callbacks.parameters]
     problem = IpoptProblem(
-        made.name, request.start, (box.low.clip(-NOWHERE), box.high.clip(max=NOWHERE)),
+        members.name, request.start, (box.low.clip(-NOWHERE), box.high.clip(max=NOWHERE)),
         (limits.low.clip(-NOWHERE), limits.high.clip(max=NOWHERE)), callbacks.jacobian_pattern,
         callbacks.hessian_pattern, dict(zip(_fields(callbacks.kernels), values, strict=True)),
     )  # fmt: skip
     return Binding(
-        made.name, "ipopt", made.materials, ipopt_source(problem, made.materials), ipopt_header(problem),
+        members.name, "ipopt", members.materials, ipopt_source(problem, members.materials), ipopt_header(problem),
         ipopt_example(problem),
     )  # fmt: skip
 
 
-def _casadi(made: _Members, callbacks: Callbacks) -> Binding:
-    functions = _Oracle(made, callbacks).functions()
-    source = casadi_source(f"{made.name}.h", functions, made.materials)
-    return Binding(made.name, "casadi", made.materials, source, casadi_header(made.name, functions))
+def _casadi(members: _Members, callbacks: Callbacks) -> Binding:
+    functions = _Oracle(members, callbacks).functions()
+    source = casadi_source(f"{members.name}.h", functions, members.materials)
+    return Binding(members.name, "casadi", members.materials, source, casadi_header(members.name, functions))
 
 
 class _Oracle:
@@ -116,7 +116,7 @@ class _Oracle:
         curvature, lower = self._matrix("triu_hess_gamma_x_x", self.callbacks.hessian_pattern, flipped=True)
         value, limits = self._step("value", Writing(0, 1)), self._step("constraints", Writing(0, m))
         both = (*value, *self._step("constraints", Writing(1, m)))
-        found = [
+        functions = [
             CasadiFunction(name, point, (f, g), both),
             CasadiFunction(f"{name}_f", point, (f,), value),
             CasadiFunction(f"{name}_g", point, (g,), limits),
@@ -125,11 +125,11 @@ class _Oracle:
             CasadiFunction(f"{name}_hess_l", weighted, (curvature,), self._step("hessian", lower, weighted=bool(m))),
         ]
         if "slopes" not in self.made.kernels:
-            return found
+            return functions
         writings = (Writing(2, n), Writing(3, count)) if count else (Writing(2, n),)
         slopes = (f, g, Slot("grad_gamma_x", (n, 1)), Slot("grad_gamma_p", (count, 1)))
         steps = (*both, *self._step("slopes", *writings, weighted=True))
-        return [*found, CasadiFunction(f"{name}_grad", weighted, slopes, steps)]
+        return [*functions, CasadiFunction(f"{name}_grad", weighted, slopes, steps)]
 
     def _matrix(self, name: str, pattern: SparsityPattern, flipped: bool = False) -> tuple[Slot, Writing]:
         rows, columns = (pattern.columns, pattern.rows) if flipped else (pattern.rows, pattern.columns)

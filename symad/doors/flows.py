@@ -75,8 +75,8 @@ def _solved(system: System, order: int, by: Integrator, times: Array, q: Array) 
         raise ArgumentError(f"times {times}", why="an integrator goes one way", do="give them in order, each once")
     rows = system.sensitivities(order)
     start = system.start(order, q)
-    found = np.empty((times.size, start.size))
-    found[0] = start
+    states = np.empty((times.size, start.size))
+    states[0] = start
     if times.size > 1:
         result = integrated(system.kernels(order), q, (float(times[0]), float(times[-1])), start, by, t_eval=times[1:])
         if not result.success:
@@ -84,5 +84,5 @@ def _solved(system: System, order: int, by: Integrator, times: Array, q: Array) 
                 f"{result.method} did not come from t = {times[0]:g} to {times[-1]:g}", why=result.message,
                 do="try another method, or see where the right-hand side is NaN or infinite",
             )  # fmt: skip
-        found[1:] = result.y.T
-    return found.reshape(times.size, *rows.shape)
+        states[1:] = result.y.T
+    return states.reshape(times.size, *rows.shape)

@@ -140,19 +140,21 @@ class InitialValueProblem:
         by = Integrator(method, rtol, atol, options or {})
         kernels, rows = self._system.kernels(sensitivities), self._system.sensitivities(sensitivities)
         start = self._system.start(sensitivities, q)
-        found = integrated(
+        trajectory = integrated(
             kernels, q, _span(span), start, by, t_eval=None if times is None else _times(times),
             events=[event.of(q) for event in self._events] or None,
         )  # fmt: skip
-        later = [np.asarray(times) != span[0] for times in found.t_events or ()]  # an event at the start is none
-        found.t_events, found.y_events = (
+        later = [np.asarray(times) != span[0] for times in trajectory.t_events or ()]  # an event at the start is none
+        trajectory.t_events, trajectory.y_events = (
             [np.asarray(values)[of] for values, of in zip(every or (), later, strict=True)]
-            for every in (found.t_events, found.y_events)
+            for every in (trajectory.t_events, trajectory.y_events)
         )
         moves = (
-            moved(self._events, found, kernels.of(q), rows.shape, q, (float(span[0]), start)) if sensitivities else []
+            moved(self._events, trajectory, kernels.of(q), rows.shape, q, (float(span[0]), start))
+            if sensitivities
+            else []
         )
-        every = np.asarray(found.y).reshape(*rows.shape, -1)
+        every = np.asarray(trajectory.y).reshape(*rows.shape, -1)
 
         def of_order(order: int) -> Array | None:
             if order > sensitivities:
@@ -163,11 +165,11 @@ class InitialValueProblem:
         y = of_order(0)
         assert y is not None
         return Trajectory(
-            found.t, y, of_order(1), of_order(2), found.t_events,
-            [np.reshape(z, (len(z), *rows.shape))[:, 0].reshape(len(z), *self.shape) for z in found.y_events],
+            trajectory.t, y, of_order(1), of_order(2), trajectory.t_events,
+            [np.reshape(z, (len(z), *rows.shape))[:, 0].reshape(len(z), *self.shape) for z in trajectory.y_events],
             [time for time, _ in moves], [state.reshape(*state.shape[:2], *self.shape) for _, state in moves],
-            bool(found.success), int(found.status), str(found.message), int(found.nfev), int(found.njev),
-            int(found.nlu), found.method,
+            bool(trajectory.success), int(trajectory.status), str(trajectory.message), int(trajectory.nfev),
+            int(trajectory.njev), int(trajectory.nlu), trajectory.method,
         )  # fmt: skip
 
     def solution(
@@ -337,11 +339,11 @@ def odeint(
         _check_order(f)
     start = y0 if isinstance(y0, Traced) else np.asarray(_stacked(y0))
     leaves, structure = flatten((start, *parameters, *args))
-    made = ode(
+    problem = ode(
         lambda t, y, y0, *parameters: f(t, y, *parameters) if tfirst else f(y, t, *parameters), lambda y0, *_: y0,
         unflatten(structure, [np.ones(np.shape(leaf)) for leaf in leaves]),
     )  # fmt: skip
-    return made.solution(times, start, *parameters, *args, method=method, rtol=rtol, atol=atol, options=options)
+    return problem.solution(times, start, *parameters, *args, method=method, rtol=rtol, atol=atol, options=options)
 
 
 def _names(parameters: tuple[Any, ...]) -> list[str]:
@@ -351,12 +353,12 @@ def _names(parameters: tuple[Any, ...]) -> list[str]:
 def _times(times: Any) -> Array:
     """Return plain times; ArgumentError unless they are a list of numbers."""
     try:
-        found = numbers_of(times, "times")
+        numbers = numbers_of(times, "times")
     except ArgumentError as error:
         raise ArgumentError(f"times={times!r:.80}", why=str(error), do="give a list of numbers") from error
-    if found.ndim != 1 or np.isnan(found).any():
+    if numbers.ndim != 1 or np.isnan(numbers).any():
         raise ArgumentError(f"times={times!r:.80}", do="give a list of numbers, none of them NaN")
-    return found
+    return numbers
 
 
 def _check_order(f: Function) -> None:
@@ -416,8 +418,8 @@ def _mass(mass: Any, laid: FlatParameters, q: Array, size: int) -> Function | No
     """Return the mass matrix or its diagonal as a function of flat parameters, None without one."""
     if mass is None:
         return None
-    made = mass if callable(mass) else _constant(mass)
-    numbers = np.asarray(_as_array(made(*laid.split(q))), dtype=np.float64)
+    matrix_of = mass if callable(mass) else _constant(mass)
+    numbers = np.asarray(_as_array(matrix_of(*laid.split(q))), dtype=np.float64)
     if numbers.shape not in ((size,), (size, size)):
         raise ArgumentError(f"a mass matrix of shape {numbers.shape}", why=f"the state has {size} numbers")
     matrix = np.diag(numbers) if numbers.ndim == 1 else numbers
@@ -426,7 +428,7 @@ def _mass(mass: Any, laid: FlatParameters, q: Array, size: int) -> Function | No
             "a singular mass matrix", why="the system has algebraic equations, and integrators of SciPy have none",
             do="solve these for their unknowns (sa.root), and integrate the rest",
         )  # fmt: skip
-    return partial(_beginning, made, laid)
+    return partial(_beginning, matrix_of, laid)
 
 
 def _span(span: tuple[float, float]) -> tuple[float, float]:

@@ -31,7 +31,7 @@ def as_arguments(inputs: Any) -> Any:
     raise NotImplementedError("it runs inside of numba")
 
 
-def as_results(found: Any) -> Any:
+def as_results(values: Any) -> Any:
     """Return arrays of numbers, and arrays as they are."""
     raise NotImplementedError("it runs inside of numba")
 
@@ -46,9 +46,9 @@ def _as_arguments(inputs):  # type: ignore[no-untyped-def]  # numba compares sig
 
 
 @overload(as_results)
-def _as_results(found):  # type: ignore[no-untyped-def]
-    if not hasattr(found, "count"):
-        return lambda found: np.asarray(found)
-    if found.count == 1:
-        return lambda found: (np.asarray(found[0]),)
-    return lambda found: (np.asarray(found[0]), *as_results(found[1:]))
+def _as_results(values):  # type: ignore[no-untyped-def]
+    if not hasattr(values, "count"):
+        return lambda values: np.asarray(values)
+    if values.count == 1:
+        return lambda values: (np.asarray(values[0]),)
+    return lambda values: (np.asarray(values[0]), *as_results(values[1:]))

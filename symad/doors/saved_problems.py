@@ -60,8 +60,8 @@ def write_problem(folder: str | os.PathLike[str], saved: Saved, *, code: bool = 
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         files = [
-            {name: _written(place, name, _data(name, kernel, made.parameters, code)) for name, kernel in _named(made)}
-            for made in saved.kernels.values()
+            {name: _written(place, name, _data(name, kernel, group.parameters, code)) for name, kernel in _named(group)}
+            for group in saved.kernels.values()
         ]
         header = {"values": described, "kernels": list(zip(saved.kernels, files, strict=True))}
         write_atomically(place / NAME, seal(KIND, VERSION, header, arrays))
@@ -81,8 +81,8 @@ def read_problem(folder: Path, cache: Setting) -> Saved:
         values = [_value(shape, array) for shape, array in zip(header["values"], arrays, strict=True)]
         low, high, least, most, *parameters = values
         kernels = {tuple(map(_key, shapes)): _kernels(folder, files, cache) for shapes, files in header["kernels"]}
-        for shapes, made in kernels.items():
-            _check(shapes, made)
+        for shapes, kernels_of_shapes in kernels.items():
+            _check(shapes, kernels_of_shapes)
     except ArgumentError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -120,15 +120,15 @@ def _written(folder: Path, name: str, data: bytes) -> tuple[str, str]:
 
 
 def _kernels(folder: Path, files: Any, cache: Setting) -> Kernels:
-    made = {}
+    members = {}
     for name, (file, checksum) in files.items():
         if not _FILE.fullmatch(file):
             raise ValueError(f"a file of the name {file!r}")
         data = _bytes(folder / file)
         if hashlib.sha256(data).hexdigest() != checksum:
             raise refused(str(folder / file), "it is not the file that the problem was saved with", "save it anew")
-        made[name] = kernel_in(data, str(folder / file), cache=cache, restore=restored)
-    return Kernels(**made)
+        members[name] = kernel_in(data, str(folder / file), cache=cache, restore=restored)
+    return Kernels(**members)
 
 
 def _check(shapes: Shapes, kernels: Kernels) -> None:

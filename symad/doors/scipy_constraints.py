@@ -61,7 +61,7 @@ def ends_of(given: Any, name: str) -> tuple[Any, Any]:
 def parts_of(constraints: Any) -> tuple[ConstraintPart, ...]:
     """Return the parts of SciPy's constraints: one of them, or a sequence; ArgumentError for anything else."""
     single = isinstance(constraints, Mapping) or not isinstance(constraints, Sequence)
-    return tuple(_part(each) for each in ([constraints] if single else constraints))
+    return tuple(_part(part) for part in ([constraints] if single else constraints))
 
 
 def _part(given: Any) -> ConstraintPart:

@@ -52,8 +52,8 @@ class System:
         """Return all derivatives up to an order at the beginning."""
         if order not in self._starts:
             self._starts[order] = compile(self.sensitivities(order).initial(self.begin), self.examples)
-        found: Array = self._starts[order](q)
-        return found
+        state: Array = self._starts[order](q)
+        return state
 
     @cached_property
     def adjoint(self) -> SystemKernels:

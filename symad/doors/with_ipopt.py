@@ -54,7 +54,7 @@ def solved_by_ipopt(
             start.size, *_numbers(box), callbacks.kernels.rows, *_numbers(limits),
             (callbacks.jacobian_pattern.rows, callbacks.jacobian_pattern.columns),
             (callbacks.hessian_pattern.rows, callbacks.hessian_pattern.columns),
-            *(_nothing if one is None else one.capsule for one in functions),
+            *(_nothing if function is None else function.capsule for function in functions),
             intermediate_callback=guard.iterated, ipopt_options=options | dict(request.options),
         )  # fmt: skip
     except (TypeError, ValueError) as error:

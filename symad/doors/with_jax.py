@@ -112,16 +112,16 @@ class _Called:
 
     def _function(self) -> Any:
         jax = self.jax
-        one = jax.custom_batching.custom_vmap(self._at_one_point)
+        at_point = jax.custom_batching.custom_vmap(self._at_one_point)
 
         def many(size: int, moves: Sequence[bool], *args: Any) -> Any:
             points = [value if moved else value[None] for value, moved in zip(args, moves, strict=True)]
             return self._by_python(*points, lead=(size,)), True
 
-        one.def_vmap(many)
+        at_point.def_vmap(many)
 
         def called(*args: Any) -> Any:
-            return one(*args)
+            return at_point(*args)
 
         def tangent(primals: Any, tangents: Any) -> Any:
             along = sum(

@@ -77,8 +77,8 @@ class KernelOp:
 
     def perform(self, node: Any, inputs: Any, output_storage: Any) -> None:
         """Evaluate the kernel."""
-        found = self.order.kernel(*inputs)
-        for place, result in zip(output_storage, found if len(output_storage) > 1 else (found,), strict=True):
+        results = self.order.kernel(*inputs)
+        for place, result in zip(output_storage, results if len(output_storage) > 1 else (results,), strict=True):
             place[0] = np.asarray(result)
 
     def infer_shape(self, fgraph: Any, node: Any, input_shapes: Any) -> list[tuple[int, ...]]:
@@ -96,9 +96,9 @@ class KernelOp:
             self.pytensor.tensor.zeros_like(output) if self._disconnected(slope) else slope
             for output, slope in zip(outputs, cotangents, strict=True)
         ]
-        found = iter(self._product(self.order.pullback(wanted), [*inputs, *slopes]))
+        of_wanted = iter(self._product(self.order.pullback(wanted), [*inputs, *slopes]))
         nothing = self.pytensor.gradient.DisconnectedType()
-        return [next(found) if k in wanted else nothing() for k in range(len(inputs))]
+        return [next(of_wanted) if k in wanted else nothing() for k in range(len(inputs))]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
         """Return the tangents of the results."""
@@ -134,10 +134,10 @@ def op_of(order: DifferentiableKernel) -> Any:
 
 @cache
 def _op_type(pytensor: Any) -> type:
-    made = type("KernelOp", (KernelOp, pytensor.graph.op.Op), {"pytensor": pytensor})
+    op_type = type("KernelOp", (KernelOp, pytensor.graph.op.Op), {"pytensor": pytensor})
     numba = optional("pytensor.link.numba.dispatch.basic", "PyTensor's mode for numba")
-    optional("symad.doors.pytensor_in_numba", "PyTensor's mode for numba").register(numba, made)
-    return made
+    optional("symad.doors.pytensor_in_numba", "PyTensor's mode for numba").register(numba, op_type)
+    return op_type
 
 
 def _check(given: list[Any], order: DifferentiableKernel) -> None:

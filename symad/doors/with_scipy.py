@@ -43,11 +43,11 @@ def solved_by_scipy(
     if request.progress is not None or method == "tnc":
         most = request.max_iterations if method == "tnc" else None
         given["callback"] = _told(callbacks, box, limits, request, most)
-    found = _minimized(scipy, callbacks, start, method, request.tolerance, options, given)
-    multipliers = found.v[0] if constrained and method == "trust-constr" else None
+    result = _minimized(scipy, callbacks, start, method, request.tolerance, options, given)
+    multipliers = result.v[0] if constrained and method == "trust-constr" else None
     return solution(
-        method, callbacks, np.asarray(found.x), box, limits, success=bool(found.success), message=str(found.message),
-        status=int(found.get("status", 0)), nit=int(found.get("nit", 0)), multipliers=multipliers,
+        method, callbacks, np.asarray(result.x), box, limits, success=bool(result.success), message=str(result.message),
+        status=int(result.get("status", 0)), nit=int(result.get("nit", 0)), multipliers=multipliers,
     )  # fmt: skip
 
 

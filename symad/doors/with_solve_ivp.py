@@ -118,9 +118,9 @@ def integrated(
     try:
         with np.errstate(all="ignore"):  # NaN ends a step, as SciPy sees to
             if method == "CVODE":
-                found = integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked)
+                trajectory = integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked)
             else:
-                found = integrate.solve_ivp(
+                trajectory = integrate.solve_ivp(
                     right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
                 )
     except (ValueError, TypeError) as error:
@@ -129,18 +129,18 @@ def integrated(
         raise _stopped(method, span, error) from error
     except (ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
         raise _stopped(method, span, error) from error
-    return _ended(found, method, start.size)
+    return _ended(trajectory, method, start.size)
 
 
-def _ended(found: Any, method: str, size: int) -> Any:
+def _ended(trajectory: Any, method: str, size: int) -> Any:
     """Return the result with its method. A state that became infinite or NaN is a failure."""
-    found.method = method
-    if not len(found.t):  # an event before all times that were asked for: SciPy gives empty lists
-        found.t, found.y = np.empty(0), np.empty((size, 0))
-    if found.success and not np.isfinite(found.y).all():
-        found.success, found.status = False, -1
-        found.message = "The state became infinite or NaN."
-    return found
+    trajectory.method = method
+    if not len(trajectory.t):  # an event before all times that were asked for: SciPy gives empty lists
+        trajectory.t, trajectory.y = np.empty(0), np.empty((size, 0))
+    if trajectory.success and not np.isfinite(trajectory.y).all():
+        trajectory.success, trajectory.status = False, -1
+        trajectory.message = "The state became infinite or NaN."
+    return trajectory
 
 
 def _stopped(method: str, span: tuple[float, float], error: Exception) -> ConvergenceError:

@@ -52,14 +52,14 @@ def integrated_by_cvode(
         warnings.filterwarnings("ignore", "Custom sparse Jacobian", UserWarning)
         solver = cvode.CVODE(calls.slope, jacfn=calls.matrix, rtol=by.rtol, atol=by.atol_for(start.size), **options)
     with _threads(int(options.get("nthreads") or 1)) if sparse else nullcontext():
-        found = solver.solve(_times(span, wanted), start)
-    reached, values = np.asarray(found.t), np.asarray(found.y).T
+        solution = solver.solve(_times(span, wanted), start)
+    reached, values = np.asarray(solution.t), np.asarray(solution.y).T
     kept = np.full(reached.size, True) if wanted is None else np.isin(reached, wanted)
-    t_events, y_events = _of_each(events, found)
+    t_events, y_events = _of_each(events, solution)
     return SimpleNamespace(
-        t=reached[kept], y=values[:, kept], success=bool(found.success), status=int(found.status),
-        message=str(found.message), nfev=int(found.nfev), njev=int(found.njev), nlu=int(found.njev), sol=None,
-        t_events=t_events, y_events=y_events,
+        t=reached[kept], y=values[:, kept], success=bool(solution.success), status=int(solution.status),
+        message=str(solution.message), nfev=int(solution.nfev), njev=int(solution.njev), nlu=int(solution.njev),
+        sol=None, t_events=t_events, y_events=y_events,
     )  # fmt: skip
 
 
@@ -75,12 +75,12 @@ def _together(events: Sequence[Any]) -> Callable[[float, Array, Array], None]:
     return values
 
 
-def _of_each(events: Sequence[Any], found: Any) -> tuple[list[Array], list[Array]]:
+def _of_each(events: Sequence[Any], solution: Any) -> tuple[list[Array], list[Array]]:
     """Return the times of each event, and the states then."""
-    if found.t_events is None:
-        return [np.empty(0) for _ in events], [np.empty((0, np.shape(found.y)[1])) for _ in events]
-    rows = [np.asarray(found.i_events)[:, k] != 0 for k in range(len(events))]
-    return [np.asarray(found.t_events)[of] for of in rows], [np.asarray(found.y_events)[of] for of in rows]
+    if solution.t_events is None:
+        return [np.empty(0) for _ in events], [np.empty((0, np.shape(solution.y)[1])) for _ in events]
+    rows = [np.asarray(solution.i_events)[:, k] != 0 for k in range(len(events))]
+    return [np.asarray(solution.t_events)[of] for of in rows], [np.asarray(solution.y_events)[of] for of in rows]
 
 
 class _Calls:
@@ -95,8 +95,8 @@ class _Calls:
 
     def matrix(self, t: float, y: Array, _: Array, out: Array) -> None:
         """Write its Jacobian, of a sparse one the entries column by column."""
-        found = self.jac(t, y)
-        out[...] = _finite(found if isinstance(found, np.ndarray) else found.data, "the Jacobian", t)
+        entries = self.jac(t, y)
+        out[...] = _finite(entries if isinstance(entries, np.ndarray) else entries.data, "the Jacobian", t)
 
 
 @contextmanager
@@ -123,9 +123,9 @@ def _finite(values: Array, what: str, t: float) -> Array:
 
 def _pattern(matrix: Any) -> Any:
     """Return where a matrix has entries, zeros among them."""
-    found = matrix.tocsc(copy=True)
-    found.data = np.ones_like(found.data)
-    return found
+    pattern = matrix.tocsc(copy=True)
+    pattern.data = np.ones_like(pattern.data)
+    return pattern
 
 
 def _times(span: tuple[float, float], wanted: Any) -> Array:

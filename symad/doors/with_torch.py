@@ -45,8 +45,8 @@ def to_torch(f: Function, *examples: Any) -> Function:
                 why=f"the function was made for {', '.join(map(str, shapes))}",
                 do="use torch.func.vmap for many points",
             )  # fmt: skip
-        found = evaluate(torch, order, 0, *given)
-        return flat.together(found if len(order.shapes) > 1 else found[0])
+        results = evaluate(torch, order, 0, *given)
+        return flat.together(results if len(order.shapes) > 1 else results[0])
 
     return update_wrapper(torch.compiler.disable(called), f)
 
@@ -106,15 +106,15 @@ class Evaluated:
             value.expand(info.batch_size, *value.shape) if axis is None else value.movedim(axis, 0)
             for value, axis in zip(args, axes[3:], strict=True)
         ]
-        found = _evaluated(torch)(torch, order, leading + 1, *spread)
-        return found, (0,) * len(found)
+        results = _evaluated(torch)(torch, order, leading + 1, *spread)
+        return results, (0,) * len(results)
 
 
 @cache
 def _evaluated(torch: Any) -> Function:
-    made: Any = type("Evaluated", (Evaluated, torch.autograd.Function), {})
-    made.forward.__signature__ = signature(made.forward)  # which PyTorch asks for at each call
-    evaluate: Function = made.apply
+    evaluated_type: Any = type("Evaluated", (Evaluated, torch.autograd.Function), {})
+    evaluated_type.forward.__signature__ = signature(evaluated_type.forward)  # which PyTorch asks for at each call
+    evaluate: Function = evaluated_type.apply
     return evaluate
 
 
@@ -124,10 +124,10 @@ def _numbers(torch: Any, order: DifferentiableKernel, leading: int, args: Sequen
     axes = given[0].shape[:leading] if given else ()
     if leading:
         given = [array if any(array.strides[:leading]) or not array.size else array[(0,) * leading] for array in given]
-        found = order.kernel.batch(*given, threads=torch.get_num_threads())
+        values = order.kernel.batch(*given, threads=torch.get_num_threads())
     else:
-        found = order.kernel(*given)
-    results = found if isinstance(found, tuple) else (found,)
+        values = order.kernel(*given)
+    results = values if isinstance(values, tuple) else (values,)
     return [
         np.asarray(result) if np.shape(result) == (*axes, *shape) else np.broadcast_to(result, (*axes, *shape)).copy()
         for result, shape in zip(results, order.shapes, strict=True)

@@ -88,11 +88,11 @@ def _is_nonnegative(build: Builder, node: int) -> bool:
     for _ in range(_LOOKED_AT):
         if not waiting:
             return True
-        each = waiting.pop()
-        head, operands, value = graph.heads[each], graph.operands[each], build.constant(each)
+        part = waiting.pop()
+        head, operands, value = graph.heads[part], graph.operands[part], build.constant(part)
         if value is not None and value >= 0:
             continue
-        if head in (sp.Add, sp.Mul, h.Alias) and each not in graph.rules:
+        if head in (sp.Add, sp.Mul, h.Alias) and part not in graph.rules:
             waiting += operands
         elif head is sp.Pow:
             even, root = build.even_integer(operands[1]), build.constant(operands[1]) == Fraction(1, 2)

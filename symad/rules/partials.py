@@ -125,8 +125,8 @@ def _one_plus_exp(build: Builder, node: int) -> int | None:
     graph = build.graph
     if graph.heads[node] is not sp.Add or len(graph.operands[node]) != 2:
         return None
-    for one, other in (graph.operands[node], graph.operands[node][::-1]):
-        if build.constant(one) == 1 and graph.heads[other] is sp.exp:
+    for summand, other in (graph.operands[node], graph.operands[node][::-1]):
+        if build.constant(summand) == 1 and graph.heads[other] is sp.exp:
             return graph.operands[other][0]
     return None
 
@@ -192,22 +192,22 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
     graph = build.graph
     head, operands = graph.heads[node], graph.operands[node]
     if head is sp.Add:
-        found: list[Edge] = [(None, u, None) for u in filter(active, operands)]
+        edges_of_node: list[Edge] = [(None, u, None) for u in filter(active, operands)]
         if len(operands) == 2 and operands[0] != operands[1]:
-            return found
+            return edges_of_node
     elif head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
         left, right = operands
-        found = []
+        edges_of_node = []
         if active(left) and not vanishes(build, right, left):
-            found.append((None if right == build.one else right, left, None))
+            edges_of_node.append((None if right == build.one else right, left, None))
         if active(right) and not vanishes(build, left, right):
-            found.append((None if left == build.one else left, right, None))
-        return found
+            edges_of_node.append((None if left == build.one else left, right, None))
+        return edges_of_node
     else:
-        found = _edges_of_form(build, *derivative_form(build, node), node, active)
-    if len(found) < 2 or (len(found) == 2 and found[0][1] != found[1][1]):
-        return found
-    return _merge(build, found)
+        edges_of_node = _edges_of_form(build, *derivative_form(build, node), node, active)
+    if len(edges_of_node) < 2 or (len(edges_of_node) == 2 and edges_of_node[0][1] != edges_of_node[1][1]):
+        return edges_of_node
+    return _merge(build, edges_of_node)
 
 
 def vanishes(build: Builder, factor: int, other: int) -> bool:
@@ -257,13 +257,13 @@ def _edges_of_form(
     if gate is not None:
         gates = gate(build, operands)
         return [(c, u, g) for (c, g), u in zip(gates, operands, strict=True) if active(u)]
-    found: list[Edge] = []
+    edges_of_form: list[Edge] = []
     for position, source in enumerate(operands):
         if active(source):
             coefficient = partial(build, head, operands, node, position)
             if coefficient is not None:
-                found.append((None if coefficient == build.one else coefficient, source, None))
-    return found
+                edges_of_form.append((None if coefficient == build.one else coefficient, source, None))
+    return edges_of_form
 
 
 def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, position: int) -> int | None:
@@ -333,10 +333,10 @@ def _product_of(build: Builder, factors: tuple[int, ...]) -> int:
     return product
 
 
-def _merge(build: Builder, found: list[Edge]) -> list[Edge]:
+def _merge(build: Builder, edges_of_node: list[Edge]) -> list[Edge]:
     """Add the coefficients of edges that share source and guard: f(u, u) has one edge from u."""
     merged: dict[tuple[int, int | None], int | None] = {}
-    for coefficient, source, guard in found:
+    for coefficient, source, guard in edges_of_node:
         key = (source, guard)
         if key not in merged:
             merged[key] = coefficient

@@ -72,7 +72,7 @@ def power_form(build: Builder, factors: list[Factor], rules: Rules) -> Form | No
 
 def _flattened(build: Builder, factors: list[Factor]) -> dict[int, int] | None:
     """Return the factors of products and whole powers with their exponents, None if there are too many."""
-    graph, found = build.graph, dict[int, int]()
+    graph, exponents = build.graph, dict[int, int]()
     waiting = list(reversed(factors))
     while waiting:
         node, exponent = waiting.pop()
@@ -83,10 +83,10 @@ def _flattened(build: Builder, factors: list[Factor]) -> dict[int, int] | None:
         elif isinstance(power, int) and power > 0 and graph.heads[operands[0]] in PARTS:
             waiting.append((operands[0], exponent * power))
         else:
-            found[node] = found.get(node, 0) + exponent
-        if len(found) + len(waiting) > MOST:
+            exponents[node] = exponents.get(node, 0) + exponent
+        if len(exponents) + len(waiting) > MOST:
             return None
-    return found
+    return exponents
 
 
 def _kind(build: Builder, node: int) -> str:
@@ -98,23 +98,23 @@ def _kind(build: Builder, node: int) -> str:
 
 def _radicands(build: Builder, root: int) -> tuple[int, ...]:
     """Return the numbers whose squares nested hypots add up; the operands alone if these are too many."""
-    graph, found, waiting = build.graph, list[int](), [root]
+    graph, radicands, waiting = build.graph, list[int](), [root]
     while waiting:
         node = waiting.pop()
         if graph.heads[node] is h.hypot:
             waiting += reversed(graph.operands[node])
         else:
-            found.append(node)
-        if len(found) + len(waiting) > LONGEST:
+            radicands.append(node)
+        if len(radicands) + len(waiting) > LONGEST:
             return graph.operands[root]
-    return tuple(found)
+    return tuple(radicands)
 
 
 @lru_cache(maxsize=256)
 def _composition(kind: str, inner: int, scales: int) -> Head:
     """Return a name for the composition; it is never a node of a trace."""
-    made: Head = type(f"power_of_{kind}", (sp.Function,), {"kind": kind, "inner": inner, "scales": scales})
-    return made
+    head: Head = type(f"power_of_{kind}", (sp.Function,), {"kind": kind, "inner": inner, "scales": scales})
+    return head
 
 
 def _head(kind: str, inner: int, scales: int, rules: Rules) -> Head:

@@ -40,11 +40,11 @@ class Formal(sp.Function):  # type: ignore[misc]
             argument if simple or not order else sp.Dummy(f"xi_{k + 1}")
             for k, (argument, simple, order) in enumerate(zip(arguments, plain, self.orders, strict=True))
         ]
-        found = self.function(*inner)
+        function_there = self.function(*inner)
         wanted = [(symbol, order) for symbol, order in zip(inner, self.orders, strict=True) if order]
         if not wanted:
-            return found
-        derivative = sp.Derivative(found, *wanted)
+            return function_there
+        derivative = sp.Derivative(function_there, *wanted)
         places = [(new, old) for new, old in zip(inner, arguments, strict=True) if new is not old]
         return sp.Subs(derivative, [new for new, _ in places], [old for _, old in places]) if places else derivative
 
@@ -59,8 +59,8 @@ def formal(function: Any, orders: tuple[int, ...]) -> Head:
     """
     marks = _marks(orders)
     name = function.__name__ + (f"^{marks}" if marks.startswith("(") else marks)
-    made: Head = type(name, (Formal,), {"function": function, "orders": orders, "nargs": len(orders)})
-    return made
+    head: Head = type(name, (Formal,), {"function": function, "orders": orders, "nargs": len(orders)})
+    return head
 
 
 def _marks(orders: tuple[int, ...]) -> str:
@@ -79,18 +79,18 @@ def with_formal_heads(graph: Graph, nodes: Sequence[int]) -> list[int]:
     >>> graph.heads[node].function
     f
     """
-    made: dict[int, int] = {}
+    renewed_nodes: dict[int, int] = {}
     for node in reachable(graph, nodes):
         head, operands = graph.heads[node], graph.operands[node]
-        renewed = tuple(made.get(operand, operand) for operand in operands)
+        renewed = tuple(renewed_nodes.get(operand, operand) for operand in operands)
         if operands and issubclass(head, AppliedUndef):
-            made[node] = graph.node(_formal_head(head, len(operands)), *renewed)
+            renewed_nodes[node] = graph.node(_formal_head(head, len(operands)), *renewed)
         elif renewed != operands and head is Alias:
             if node not in graph.rules:
-                made[node] = graph.alias(*renewed)
+                renewed_nodes[node] = graph.alias(*renewed)
         elif renewed != operands:
-            made[node] = graph.node(head, *renewed)
-    return [made.get(node, node) for node in nodes]
+            renewed_nodes[node] = graph.node(head, *renewed)
+    return [renewed_nodes.get(node, node) for node in nodes]
 
 
 def _formal_head(function: Any, count: int) -> Head:

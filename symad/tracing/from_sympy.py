@@ -78,8 +78,8 @@ class TracedFormula(Trace):
                     f"argument {path} of shape {array.shape}", why=f"it has shape {wanted.shape}",
                     do="use sa.vmap or sa.lambdify for many points",
                 )  # fmt: skip
-        made = dict(zip(self.inputs.flat, given.flat, strict=True))
-        return self.outputs.refill(copied(self.graph, self.outputs.flat, scope.graph, made))
+        nodes = dict(zip(self.inputs.flat, given.flat, strict=True))
+        return self.outputs.refill(copied(self.graph, self.outputs.flat, scope.graph, nodes))
 
 
 def from_sympy(args: Sequence[Any], expression: Any) -> TracedFormula:
@@ -205,9 +205,9 @@ def from_program(program: Kernel | Program | RolledProgram) -> TracedFormula:
 
 def _outputs(graph: Graph, program: Program, inputs: list[int]) -> Tree:
     """Return the outputs of a program whose rows are copied into a graph."""
-    made = dict(enumerate(inputs))
-    copied(program, [row for output in program.outputs for row in output.rows], graph, made)
-    arrays = [_filled(graph, output, [made[row] for row in output.rows]) for output in program.outputs]
+    nodes = dict(enumerate(inputs))
+    copied(program, [row for output in program.outputs for row in output.rows], graph, nodes)
+    arrays = [_filled(graph, output, [nodes[row] for row in output.rows]) for output in program.outputs]
     result: Any = 0.0 if len(arrays) == 1 else tuple([0.0] * len(arrays))
     return Tree(containers.flatten(result)[1], arrays)
 

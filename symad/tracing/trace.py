@@ -89,8 +89,8 @@ class Trace(Shown):
         >>> trace(lambda x: 2 * x + x, 1.0).expr()
         3*x
         """
-        found = [expressions(self.graph, array) for array in self.outputs.arrays]
-        return containers.unflatten(self.outputs.structure, found)
+        leaves = [expressions(self.graph, array) for array in self.outputs.arrays]
+        return containers.unflatten(self.outputs.structure, leaves)
 
     def count_ops(self) -> int:
         """Return the number of operations of the graph (shared ones once; leaves and aliases not)."""
@@ -167,10 +167,10 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, freeze:
     Piecewise((x**2, x > 0), (-x, True))
     """
     watched = None if freeze else StaleValueCheck(f, *static_parts(args))
-    found = _traced(f, args, max_paths, None, {})
+    traced = _traced(f, args, max_paths, None, {})
     if watched is not None:
-        watched.tell(found, lambda: _traced(f, args, max_paths, None, {}))
-    return found
+        watched.tell(traced, lambda: _traced(f, args, max_paths, None, {}))
+    return traced
 
 
 def trace_ours(f: Callable[..., Any], args: Sequence[Any], names: Sequence[str], max_paths: int) -> Trace:
@@ -205,8 +205,8 @@ def trace_structured(
     """
     loops: dict[Any, Loop] = {}
     carried_out: dict[str, str] = {}
-    found = _traced(f, args, max_paths, loops, carried_out, differentiate, arrays)
-    return StructuredTrace(found, list(loops.values()), carried_out)
+    traced = _traced(f, args, max_paths, loops, carried_out, differentiate, arrays)
+    return StructuredTrace(traced, list(loops.values()), carried_out)
 
 
 def _traced(

@@ -79,8 +79,8 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         if (written := in_code.gradient(chosen)) is not None:
             return written[0], chosen.as_asked(written[1])
-        found = kept.gradient(chosen, lambda level, function: call_scalar(level, function, f))
-        return found[0], chosen.as_asked(found[1])
+        result = kept.gradient(chosen, lambda level, function: call_scalar(level, function, f))
+        return result[0], chosen.as_asked(result[1])
 
     record = TransformRecord("value and gradient", f, argnums) if wrt is None else None
     return described(apply, f, "value and gradient", record)

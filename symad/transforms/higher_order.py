@@ -106,8 +106,8 @@ def taylor(
         names = ["tangents", *(f"curve[{k}]" for k in range(len(curve)))]
         path = [fitting(level.scope, level.parameters, row, name).flat for row, name in zip(rows, names, strict=True)]
         result = level.call(f)
-        found = taylor_coefficients(level.build, result.flat, level.parameters.flat, path, order)
-        return level.close(*(_filled(level, result, nodes) for nodes in found))
+        coefficients = taylor_coefficients(level.build, result.flat, level.parameters.flat, path, order)
+        return level.close(*(_filled(level, result, nodes) for nodes in coefficients))
 
 
 def _polynomial(f: Function, primals: tuple[Any, ...], degree: int, mode: str) -> TaylorPolynomial:
@@ -231,10 +231,10 @@ def _all(chosen: Selection, f: Function, order: int, sparse: bool, mode: str) ->
     with open_level(chosen.arguments, chosen.names) as level:
         shape = _one_shape(level)
         result = call_scalar(level, chosen.function, f) if sparse else level.call(chosen.function)
-        found = [tensor_entries(level, node, order, mode) for node in result.flat]
+        entries_of_results = [tensor_entries(level, node, order, mode) for node in result.flat]
         if not sparse:
-            return level.close(dense(level, result, found, shape, order))[0]
-        (entries,) = found
+            return level.close(dense(level, result, entries_of_results, shape, order))[0]
+        (entries,) = entries_of_results
         (data,) = level.close(_vector(level, list(entries.values())))
         return SymmetricTensor(data, coordinates(entries, order), (math.prod(shape),) * order)
 
@@ -242,10 +242,10 @@ def _all(chosen: Selection, f: Function, order: int, sparse: bool, mode: str) ->
 def _mixed(chosen: Selection, indices: Sequence[int]) -> Any:
     with open_level(chosen.arguments, chosen.names) as level:
         result = level.call(chosen.function)
-        found: list[int | None] = list(result.flat)
+        derivative: list[int | None] = list(result.flat)
         for seed in _axes(level, indices):
-            found = pushed_forward(level.build, found, level.parameters.flat, seed)
-        return level.close(_filled(level, result, found))[0]
+            derivative = pushed_forward(level.build, derivative, level.parameters.flat, seed)
+        return level.close(_filled(level, result, derivative))[0]
 
 
 def _along(chosen: Selection, tangents: Any, order: int, mode: str) -> Any:
@@ -262,8 +262,8 @@ def _along(chosen: Selection, tangents: Any, order: int, mode: str) -> Any:
     with open_level(chosen.arguments, chosen.names) as level:
         result = level.call(chosen.function)
         seeds = fitting(level.scope, level.parameters, directions, "along").flat
-        found = derivatives_along(level.build, result.flat, level.parameters.flat, seeds, order, mode)
-        return level.close(_filled(level, result, found))[0]
+        derivatives = derivatives_along(level.build, result.flat, level.parameters.flat, seeds, order, mode)
+        return level.close(_filled(level, result, derivatives))[0]
 
 
 def _interpolated(chosen: Selection, f: Function, order: int) -> MixedPartials:
@@ -308,8 +308,8 @@ def _of_outputs(chosen: Selection, operator: Operator) -> Any:
     """Return what an operator makes of each element of a function's result."""
     with open_level(chosen.arguments, chosen.names) as level:
         result = level.call(chosen.function)
-        found = operator(level.build, result.flat, level.parameters.flat)
-        return level.close(_filled(level, result, found))[0]
+        nodes = operator(level.build, result.flat, level.parameters.flat)
+        return level.close(_filled(level, result, nodes))[0]
 
 
 def _coefficient_along(level: Level, output: Tree, direction: Sequence[int], order: int) -> int | None:

@@ -117,8 +117,8 @@ def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST
     transform = jacobian(f, argnums, wrt=wrt, sparse=True)
     if order == 2:
         transform = hessian(f, argnums, wrt=wrt, mode="edge", sparse="full")
-    found = trace(transform, *args).outputs
-    pattern: SparsityPattern = containers.unflatten(found.structure, found.arrays).pattern
+    outputs = trace(transform, *args).outputs
+    pattern: SparsityPattern = containers.unflatten(outputs.structure, outputs.arrays).pattern
     return pattern
 
 
@@ -154,15 +154,15 @@ def verify_sparsity(
     chosen = select_arguments(f, args, argnums, {}, wrt)
     every = tuple(range(len(chosen.arguments)))
     function = chosen.function if order == 1 else grad(chosen.function, every)
-    generator, found = np.random.default_rng(seed), set[Place]()
+    generator, entries = np.random.default_rng(seed), set[Place]()
     for _ in range(points):
         with open_level(_nearby(chosen.arguments, generator, spread), chosen.names) as level:
             linear = modes.derivative_of(level, level.call(function))
             shape = (len(linear.outputs), len(linear.inputs))
             if shape != pattern.shape:
                 raise ArgumentError(f"a pattern of shape {pattern.shape}", why=f"the derivative has shape {shape}")
-            found |= _violations(partial(images, level, linear), pattern, generator)
-    return sorted(found)
+            entries |= _violations(partial(images, level, linear), pattern, generator)
+    return sorted(entries)
 
 
 def _nearby(arguments: Any, generator: np.random.Generator, spread: float) -> Any:
@@ -187,7 +187,7 @@ def _violations(push: Push, pattern: SparsityPattern, generator: np.random.Gener
         for k, group in enumerate(some):
             if not _agrees(passes[:, 2 * k], passes[:, 2 * k + 1], pattern, directions[:, 2 * k + 1]):
                 suspects += group.tolist()
-    found = set[Place]()
+    violations = set[Place]()
     for columns in _portions(suspects):
         units = np.zeros((width, len(columns)))
         units[columns, range(len(columns))] = 1.0
@@ -195,8 +195,8 @@ def _violations(push: Push, pattern: SparsityPattern, generator: np.random.Gener
         values[np.isnan(values)] = 0.0  # NaN: the point is outside of f's domain
         for column, image in zip(columns, values.T, strict=True):
             outside = np.setdiff1d(np.flatnonzero(image), pattern.rows[pattern.columns == column])
-            found |= {(row, column) for row in outside.tolist()}
-    return found
+            violations |= {(row, column) for row in outside.tolist()}
+    return violations
 
 
 def _portions(items: list[T]) -> Iterator[list[T]]:

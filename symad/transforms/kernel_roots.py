@@ -26,8 +26,8 @@ XTOL, RTOL, STEPS = 2e-12, 4 * np.finfo(float).eps, 100  # of SciPy's bracketing
 def bracketed(method: str, f: Function, a: Number, b: Number, xtol: Any, rtol: Any, maxiter: int) -> tuple[Any, Any]:
     """Return the root between a and b that a method of SciPy's finds, and whether it ends there."""
     at_a, at_b = f(a), f(b)
-    found, ended = METHODS[method](f, (a, at_a), (b, at_b), xtol, rtol, maxiter, method == "brenth")
-    y = np.where(at_a == 0, a, np.where(at_b == 0, b, found))
+    root, ended = METHODS[method](f, (a, at_a), (b, at_b), xtol, rtol, maxiter, method == "brenth")
+    y = np.where(at_a == 0, a, np.where(at_b == 0, b, root))
     changes = (at_a == 0) | (at_b == 0) | ((np.signbit(at_a) != np.signbit(at_b)) & ended)
     return y, changes & ~np.isnan(at_a) & ~np.isnan(at_b)
 

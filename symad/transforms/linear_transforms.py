@@ -25,8 +25,8 @@ def jvp(f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]) ->
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
     (6.0, 3.0)
     """
-    found: tuple[R, R] = _jvp(f, as_tuple(primals, "primals"), as_tuple(tangents, "tangents"))
-    return found
+    value_and_tangent: tuple[R, R] = _jvp(f, as_tuple(primals, "primals"), as_tuple(tangents, "tangents"))
+    return value_and_tangent
 
 
 def _jvp(f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
@@ -84,6 +84,6 @@ def _linear_map(f: Function, level: Level, *, pullback: bool) -> tuple[Any, Func
     result = level.call(f)
     linear = modes.linear_map(level, result)
     source, target = (result, level.parameters) if pullback else (level.parameters, result)
-    found = LinearFunction(level, linear.transpose() if pullback else linear, source, target, pullback=pullback)
+    linear_map = LinearFunction(level, linear.transpose() if pullback else linear, source, target, pullback=pullback)
     (value,) = level.close(result)
-    return value, found
+    return value, linear_map

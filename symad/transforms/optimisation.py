@@ -81,20 +81,20 @@ def value_gradient_hessian(
         with open_level(chosen.arguments, chosen.names) as level:
             curved = objective = call_scalar(level, chosen.function, f)
             value, gradient = level.close(objective, modes.gradient(level, objective))
-            found = [value, chosen.as_asked(gradient)]
+            results = [value, chosen.as_asked(gradient)]
             if bounded is not None:
                 limits = level.call(bounded.function)
                 curved = _lagrangian(level, objective, limits, *weights)
                 slopes = modes.jacobian_entries(level, limits)
-                found += [*level.close(limits), close_matrix(level, slopes, limits, chosen, storage)]
+                results += [*level.close(limits), close_matrix(level, slopes, limits, chosen, storage)]
             curvature = triangle_of(modes.hessian_entries(level, curved), sparse)
-            return *found, close_matrix(level, curvature, level.parameters, chosen, storage)
+            return *results, close_matrix(level, curvature, level.parameters, chosen, storage)
 
-    made = described(apply, f, "value and derivatives")
+    transformed = described(apply, f, "value and derivatives")
     if constraints is not None:
         check_function(constraints)
-        made.__signature__ = _signature(f)  # type: ignore[attr-defined]  # what inspect.signature reads
-    return made
+        transformed.__signature__ = _signature(f)  # type: ignore[attr-defined]  # what inspect.signature reads
+    return transformed
 
 
 def _in_code(
@@ -107,11 +107,11 @@ def _in_code(
     curvature = in_code.matrix(lagrangian[0], "Hessian", sparse, format)
     if curvature is None or (slope := in_code.gradient(chosen)) is None:
         return None
-    found = slope[0], chosen.as_asked(slope[1])
+    value_and_gradient = slope[0], chosen.as_asked(slope[1])
     if bounded is None:
-        return *found, curvature
+        return *value_and_gradient, curvature
     slopes = in_code.matrix(bounded, "Jacobian", sparse, format)
-    return None if slopes is None else (*found, *lagrangian[1], slopes, curvature)
+    return None if slopes is None else (*value_and_gradient, *lagrangian[1], slopes, curvature)
 
 
 def _weighted(
@@ -240,10 +240,10 @@ class _Minimisation:
 
     def minimum(self, equation: Equation, initial: Any) -> Any:
         """Return the minimiser without constraints."""
-        found = self._descent(equation, initial) if self.solver is None else self._by_solver(equation, initial)
-        found = newton(equation.residual, found)
-        self._check(equation, initial, found, 0)
-        return found
+        minimiser = self._descent(equation, initial) if self.solver is None else self._by_solver(equation, initial)
+        minimiser = newton(equation.residual, minimiser)
+        self._check(equation, initial, minimiser, 0)
+        return minimiser
 
     def minimum_on_symbols(self, equation: SymbolicEquation) -> tuple[Any, Any]:
         """Return the minimiser in a kernel, and whether it is one."""
@@ -252,11 +252,11 @@ class _Minimisation:
     def constrained_minimum(self, equation: Equation, start: Any) -> Any:
         """Return the minimiser under constraints, and its multipliers."""
         initial, _ = start
-        found = initial if self.solver is None else self._by_solver(equation, initial)
-        _, slope = linearized(partial(equation.at_numbers, self.f), found)
-        _, rows = linearized(partial(equation.at_numbers, self._constraint), found)
+        minimiser = initial if self.solver is None else self._by_solver(equation, initial)
+        _, slope = linearized(partial(equation.at_numbers, self.f), minimiser)
+        _, rows = linearized(partial(equation.at_numbers, self._constraint), minimiser)
         multipliers = -least_squares(rows.dense().T, slope.dense()[0])
-        solution = newton(equation.residual, (found, multipliers))
+        solution = newton(equation.residual, (minimiser, multipliers))
         self._check(equation, (initial, solution[1]), solution, len(multipliers))
         return solution
 
@@ -287,7 +287,7 @@ class _Minimisation:
                 break
         return layout.split(y)
 
-    def _check(self, equation: Equation, initial: Any, found: Any, constraints: int) -> None:
+    def _check(self, equation: Equation, initial: Any, minimiser: Any, constraints: int) -> None:
         """Raise ConvergenceError unless the second-order condition for a strict minimum holds.
 
         The matrix of the Karush-Kuhn-Tucker system then has as many negative eigenvalues as there are constraints
@@ -295,7 +295,7 @@ class _Minimisation:
         """
         values, before = (
             np.linalg.eigvalsh((matrix + matrix.T) / 2)
-            for matrix in (linearized(equation.residual, y)[1].dense() for y in (found, initial))
+            for matrix in (linearized(equation.residual, y)[1].dense() for y in (minimiser, initial))
         )
         small = 1e-10 * np.max(np.abs([values, before]), initial=0.0)
         if np.sum(values > small) != len(values) - constraints or np.sum(values < -small) != constraints:

@@ -61,16 +61,16 @@ def least_squares(fun: Function, x0: Any, jac: Any = "2-point", bounds: Any = (-
     cost = _half_square(residuals)
     if begin is not None:
         x = minimum_on_symbols(name, cost, begin, tuple(args), _between(name, bounds, np.shape(begin)))
-        found = own("OptimizeResult")(x=x, success=np.logical_not(np.any(np.isnan(x))))
+        result = own("OptimizeResult")(x=x, success=np.logical_not(np.any(np.isnan(x))))
     else:
         plain = on_numbers(name, residuals, start, args)
         slopes = on_numbers(name, jac, start, args) if callable(jac) else jac
-        found = own("least_squares")(plain, start, slopes, bounds, **keywords)
-        found.x = minimum(name, cost, found.x, tuple(args), _between(name, bounds, np.shape(found.x)))
-    found.cost, found.fun = cost(found.x, *args), residuals(found.x, *args)
+        result = own("least_squares")(plain, start, slopes, bounds, **keywords)
+        result.x = minimum(name, cost, result.x, tuple(args), _between(name, bounds, np.shape(result.x)))
+    result.cost, result.fun = cost(result.x, *args), residuals(result.x, *args)
     for key in ("jac", "grad", "optimality"):
-        found.pop(key, None)
-    return found
+        result.pop(key, None)
+    return result
 
 
 @stands_in_for("scipy.optimize.leastsq", always=True)
@@ -86,8 +86,8 @@ def leastsq(func: Function, x0: Any, args: Any = (), Dfun: Any = None, full_outp
     if full_output or not is_traced_call(residuals, start, args, x0):
         return own("leastsq")(func, x0, args, Dfun, full_output, **keywords)
     plain = on_numbers(name, residuals, start, args)
-    found, ended = own("leastsq")(plain, start, **{k: v for k, v in keywords.items() if k != "col_deriv"})
-    return minimum(name, _half_square(residuals), found, args), ended
+    parameters, ended = own("leastsq")(plain, start, **{k: v for k, v in keywords.items() if k != "col_deriv"})
+    return minimum(name, _half_square(residuals), parameters, args), ended
 
 
 @stands_in_for("scipy.optimize.curve_fit", always=True)
@@ -120,10 +120,10 @@ def curve_fit(
     else:
         plain = on_numbers(name, model, start, (xdata,))
         data, values, errors = (None if part is None else numbers(name, part) for part in (xdata, ydata, sigma))
-        found = own("curve_fit")(
+        result = own("curve_fit")(
             lambda _, *y: plain(np.array(y)), data, values, start, errors, absolute_sigma, **keywords
         )
-        best = minimum(name, cost, found[0], ())
+        best = minimum(name, cost, result[0], ())
     slopes = jacfwd(residuals)(best)
     spread = np.linalg.inv(np.transpose(slopes) @ slopes)
     if not absolute_sigma:
@@ -147,17 +147,17 @@ def _linear(name: str, A: Any, b: Any, bounds: Any, find: Callable[[Any, Any], A
 @stands_in_for("scipy.optimize.lsq_linear", held=())
 def lsq_linear(A: Any, b: Any, bounds: Any = (-math.inf, math.inf), *others: Any, **keywords: Any) -> Any:  # noqa: N803
     """The least-squares solution of a linear system, within bounds."""
-    found = own("OptimizeResult")()
+    result = own("OptimizeResult")()
 
     def find(plain: Any, right: Any) -> Any:
-        found.update(own("lsq_linear")(plain, right, bounds, *others, **keywords))
-        return found.x
+        result.update(own("lsq_linear")(plain, right, bounds, *others, **keywords))
+        return result.x
 
-    found.x = _linear("scipy.optimize.lsq_linear", A, b, bounds, find)
-    found.fun = A @ found.x - b
-    found.cost = 0.5 * np.sum(found.fun**2)
-    found.pop("unbounded_sol", None)
-    return found
+    result.x = _linear("scipy.optimize.lsq_linear", A, b, bounds, find)
+    result.fun = A @ result.x - b
+    result.cost = 0.5 * np.sum(result.fun**2)
+    result.pop("unbounded_sol", None)
+    return result
 
 
 @stands_in_for("scipy.optimize.nnls", held=())

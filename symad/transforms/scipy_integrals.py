@@ -23,8 +23,8 @@ from symad.transforms.scipy_solvers import Function, is_traced_call, needs_numbe
 
 
 def _own(name: str) -> Function:
-    made: Function = getattr(package("integrate"), name)
-    return made
+    function: Function = getattr(package("integrate"), name)
+    return function
 
 
 @stands_in_for("scipy.integrate.quad", always=True)
@@ -53,10 +53,10 @@ def quad(
         return float(value)
 
     try:
-        found = integral(_of_floats(func), a, b, args, find, () if points is None else list(points))
+        integral_value = integral(_of_floats(func), a, b, args, find, () if points is None else list(points))
     except (SymbolicValueError, UnboundSymbolError) as error:
         raise needs_numbers(name) from error
-    return (found, errors[0], {}) if full_output else (found, errors[0])
+    return (integral_value, errors[0], {}) if full_output else (integral_value, errors[0])
 
 
 def _check_options(name: str, weight: Any, keywords: dict[str, Any]) -> None:

@@ -28,18 +28,18 @@ _ACTIVE = 1e-6  # how near to 0 an inequality is that may hold a minimum
 _PUSHES = 1e-4  # the least slope that holds it there, relative to the largest
 
 
-def minimum(name: str, f: Function, found: Any, args: tuple[Any, ...], bounds: Any = None, **more: Any) -> Any:
+def minimum(name: str, f: Function, minimiser: Any, args: tuple[Any, ...], bounds: Any = None, **more: Any) -> Any:
     """Return the minimum that SciPy found, as an implicit function; what lies at a bound stays there."""
     if bounds is None:
-        return argmin(f, found, *args, solver=lambda objective, start: found, **more)
-    y = np.atleast_1d(np.asarray(found, dtype=float))
-    held = _held(name, on_numbers(name, f, found, args), found, y, *bounds)
+        return argmin(f, minimiser, *args, solver=lambda objective, start: minimiser, **more)
+    y = np.atleast_1d(np.asarray(minimiser, dtype=float))
+    held = _held(name, on_numbers(name, f, minimiser, args), minimiser, y, *bounds)
     if not held.any():
-        return argmin(f, found, *args, solver=lambda objective, start: found, **more)
+        return argmin(f, minimiser, *args, solver=lambda objective, start: minimiser, **more)
     if more:
         refuse_function(f"{name} with constraints= at a bound", "these are not traced together", "use symad.argmin")
     if held.all():
-        return found
+        return minimiser
     places = np.cumsum(~held) - 1
 
     def rest(z: Any, *args: Any) -> Any:
@@ -49,10 +49,10 @@ def minimum(name: str, f: Function, found: Any, args: tuple[Any, ...], bounds: A
     return np.where(held, y, free[np.maximum(places, 0)])
 
 
-def _held(name: str, plain: Function, found: Any, y: Any, low: Any, high: Any) -> Any:
+def _held(name: str, plain: Function, minimiser: Any, y: Any, low: Any, high: Any) -> Any:
     """Return which components lie at a bound, where the objective's slope holds them."""
     low, high = (np.broadcast_to(end, y.shape) for end in (low, high))
-    slope = np.ravel(numbers(name, grad(plain)(found)))
+    slope = np.ravel(numbers(name, grad(plain)(minimiser)))
     at_low = np.isfinite(low) & (y - low <= _AT_BOUND * (1 + np.abs(low)))
     at_high = np.isfinite(high) & (high - y <= _AT_BOUND * (1 + np.abs(high)))
     scale = _PUSHES * (1e-300 + np.max(np.abs(slope)))
@@ -110,13 +110,13 @@ def minimize(
         return own("minimize")(fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options)
     plain = {key: on_numbers(name, f, start, args) for key, f in (("jac", jac), ("hess", hess)) if callable(f)}
     known = [{**rule, "fun": on_numbers(name, rule["fun"], start, rule.get("args", ())), "args": ()} for rule in rules]
-    found = own("minimize")(
+    result = own("minimize")(
         on_numbers(name, objective, start, args), start, (), method, bounds=bounds, constraints=known, tol=tol,
         callback=callback, options=options, **plain,
     )  # fmt: skip
-    more = _equalities(name, objective, args, rules, known, (start, found.x))
-    found.x = minimum(name, objective, found.x, args, ends_of(name, bounds), **more)
-    return _with_value(found, objective(found.x, *args))
+    more = _equalities(name, objective, args, rules, known, (start, result.x))
+    result.x = minimum(name, objective, result.x, args, ends_of(name, bounds), **more)
+    return _with_value(result, objective(result.x, *args))
 
 
 def symbolic_start(objective: Function, x0: Any, args: Any) -> Any:
@@ -126,24 +126,24 @@ def symbolic_start(objective: Function, x0: Any, args: Any) -> Any:
 
 
 def _are_symbolic(rules: list[Any], x0: Any) -> bool:
-    found = [isinstance(rule, dict) and symbolic_start(rule["fun"], x0, rule.get("args", ())) for rule in rules]
-    return any(begin is not None and begin is not False for begin in found)
+    starts = [isinstance(rule, dict) and symbolic_start(rule["fun"], x0, rule.get("args", ())) for rule in rules]
+    return any(begin is not None and begin is not False for begin in starts)
 
 
 def _symbolic_result(objective: Function, x: Any, args: Any) -> Any:
     """Return what is known of a minimum in a kernel, which is NaN where there is none."""
-    found = np.logical_not(np.any(np.isnan(x)))
-    return own("OptimizeResult")(x=x, fun=objective(x, *args), success=found)
+    success = np.logical_not(np.any(np.isnan(x)))
+    return own("OptimizeResult")(x=x, fun=objective(x, *args), success=success)
 
 
 def _rules(constraints: Any) -> list[Any]:
     """Return constraints as dicts, whichever of SciPy's ways they are written in."""
     kinds: Any = (own("LinearConstraint"), own("NonlinearConstraint"))
     single = isinstance(constraints, dict | kinds[0] | kinds[1])
-    found: list[Any] = []
+    rules: list[Any] = []
     for rule in [constraints] if single else list(constraints):
-        found += _of_bounds(rule) if isinstance(rule, kinds) else [rule]
-    return found
+        rules += _of_bounds(rule) if isinstance(rule, kinds) else [rule]
+    return rules
 
 
 def _of_bounds(rule: Any) -> list[dict[str, Any]]:
@@ -178,11 +178,11 @@ def _equalities(
     name: str, objective: Function, args: Any, rules: list[Any], known: list[Any], ends: tuple[Any, Any]
 ) -> dict[str, Any]:
     """Return the constraints that hold a minimum, as `argmin` takes them; inequalities that do not matter go."""
-    found = ends[1]
+    minimiser = ends[1]
     active = [
-        np.ones(np.size(plain["fun"](found)), dtype=bool)
+        np.ones(np.size(plain["fun"](minimiser)), dtype=bool)
         if rule["type"] == "eq"
-        else np.ravel(np.asarray(plain["fun"](found)) < _ACTIVE)
+        else np.ravel(np.asarray(plain["fun"](minimiser)) < _ACTIVE)
         for rule, plain in zip(rules, known, strict=True)
     ]
     if not any(map(np.any, active)):
@@ -221,12 +221,12 @@ def _check_pushed(
         )
 
 
-def _with_value(found: Any, value: Any) -> Any:
+def _with_value(result: Any, value: Any) -> Any:
     """Return SciPy's result with the value at the minimum, without what it knows in plain numbers only."""
-    found.fun = value
+    result.fun = value
     for key in ("jac", "hess", "hess_inv", "lowest_optimization_result", "final_simplex"):
-        found.pop(key, None)
-    return found
+        result.pop(key, None)
+    return result
 
 
 @stands_in_for("scipy.optimize.minimize_scalar", always=True)
@@ -248,10 +248,10 @@ def minimize_scalar(
         refuse_function(f"{name} with traced bounds", "only plain bounds are traced", "give it numbers")
     near_it = None if bracket is None else tuple(float(numbers(name, end)) for end in bracket)
     plain = on_numbers(name, objective, first, args)
-    found = own("minimize_scalar")(plain, near_it, ends, (), method, tol, options)
-    x = minimum(name, objective, float(found.x), args, ends)
-    found.x = x if np.ndim(x) == 0 else x[0]
-    return _with_value(found, objective(found.x, *args))
+    result = own("minimize_scalar")(plain, near_it, ends, (), method, tol, options)
+    x = minimum(name, objective, float(result.x), args, ends)
+    result.x = x if np.ndim(x) == 0 else x[0]
+    return _with_value(result, objective(result.x, *args))
 
 
 def _point_only(name: str, first: Callable[..., Any], scalar: bool, bounded: bool) -> None:
@@ -278,9 +278,9 @@ def _point_only(name: str, first: Callable[..., Any], scalar: bool, bounded: boo
         slopes = {
             key: on_numbers(full, f, start, args) for key, f in keywords.items() if key == "fprime" and callable(f)
         }
-        found = own(name)(plain, *[numbers(full, value) for value in given], **{**keywords, **slopes})
+        minimiser = own(name)(plain, *[numbers(full, value) for value in given], **{**keywords, **slopes})
         ends = (float(given[0]), float(given[1])) if bounded else None
-        x = minimum(full, objective, float(found) if scalar else np.asarray(found), args, ends)
+        x = minimum(full, objective, float(minimiser) if scalar else np.asarray(minimiser), args, ends)
         return x[0] if scalar and np.ndim(x) else x
 
     stands_in_for(f"scipy.optimize.{name}", always=True)(handler)
@@ -311,9 +311,9 @@ def _global(name: str, is_bounded: bool) -> None:
         start = _vector(numbers(full, where)) if ends is None else 0.5 * (ends[0] + ends[1])
         if not is_traced_call(objective, start, args, where, *given):
             return own(name)(func, where, *given, **({"args": args} if args else {}), **keywords)
-        found = own(name)(on_numbers(full, objective, start, args), where, *given, **keywords)
-        found.x = minimum(full, objective, found.x, args, ends)
-        return _with_value(found, objective(found.x, *args))
+        result = own(name)(on_numbers(full, objective, start, args), where, *given, **keywords)
+        result.x = minimum(full, objective, result.x, args, ends)
+        return _with_value(result, objective(result.x, *args))
 
     stands_in_for(f"scipy.optimize.{name}", always=True)(handler)
 

@@ -42,8 +42,8 @@ Function = Callable[..., Any]
 
 def own(name: str) -> Function:
     """Return SciPy's own function."""
-    made: Function = getattr(package("optimize"), name)
-    return made
+    function: Function = getattr(package("optimize"), name)
+    return function
 
 
 def is_traced_call(f: Function, start: Any, args: Sequence[Any], *others: Any) -> bool:
@@ -72,10 +72,10 @@ def numbers(name: str, value: Any) -> Any:
         return value
     scope = scope_of(value)
     try:
-        found = values_of(scope, nodes_of(value, scope))
+        values = values_of(scope, nodes_of(value, scope))
     except SymbolicValueError as error:
         raise needs_numbers(name) from error
-    return found if found.ndim else found.item()
+    return values if values.ndim else values.item()
 
 
 def needs_numbers(name: str) -> TraceError:
@@ -107,9 +107,9 @@ def on_numbers(name: str, f: Function, start: Any, args: Sequence[Any]) -> Funct
     return call
 
 
-def near(name: str, found: Any, better: Any) -> Any:
+def near(name: str, root: Any, better: Any) -> Any:
     """Return what Newton's method made of a solution, where that is the same one."""
-    first, second = (np.concatenate([np.ravel(leaf) for leaf in containers.flatten(y)[0]]) for y in (found, better))
+    first, second = (np.concatenate([np.ravel(leaf) for leaf in containers.flatten(y)[0]]) for y in (root, better))
     if np.max(np.abs(second - first) / (1 + np.abs(first)), initial=0.0) <= FAR:
         return better
     raise ConvergenceError(
@@ -120,11 +120,11 @@ def near(name: str, found: Any, better: Any) -> Any:
     )
 
 
-def solved(name: str, f: Function, start: Any, args: Sequence[Any], found: Any) -> Any:
+def solved(name: str, f: Function, start: Any, args: Sequence[Any], root: Any) -> Any:
     """Return the root that SciPy found, as an implicit function."""
 
     def polished(equation: Equation, _: Any) -> Any:
-        return near(name, found, newton(equation.residual, found))
+        return near(name, root, newton(equation.residual, root))
 
     return solve(f, start, tuple(args), polished, TOLERANCE)
 
@@ -133,8 +133,8 @@ def solved_on_symbols(f: Function, start: Any, args: Sequence[Any], find: Callab
     """Return the root that `find(equation)` finds in a kernel, a number or an array, where what it says holds."""
 
     def moved(equation: SymbolicEquation) -> tuple[Any, Any]:
-        found, ended = find(equation)
-        better, is_near = polished(equation, np.ravel(found))
+        root, ended = find(equation)
+        better, is_near = polished(equation, np.ravel(root))
         return better, ended & is_near
 
     return solve(f, start, tuple(args), lambda *_: start, TOLERANCE, moved)
@@ -146,10 +146,10 @@ def as_function(f: Any, args: Sequence[Any]) -> Any:
         return None
 
     def at(y: Any) -> Any:
-        made = called(f, lambda _: (y, *args))
+        result = called(f, lambda _: (y, *args))
         scope = innermost_scope()
         assert scope is not None
-        return wrap(scope, made)
+        return wrap(scope, result)
 
     return at
 
@@ -178,9 +178,9 @@ def _bracketed(name: str) -> None:
             return _bracketed_on_symbols(name, f, a, b, args, others, keywords)
         first, last = (float(numbers(full_name, end)) for end in (a, b))
         plain = on_numbers(full_name, f, first, args)
-        found = own(name)(plain, first, last, (), *others, **keywords)
-        root = solved(full_name, f, first, args, float(found[0] if full else found))
-        return (root, found[1]) if full else root
+        result = own(name)(plain, first, last, (), *others, **keywords)
+        root = solved(full_name, f, first, args, float(result[0] if full else result))
+        return (root, result[1]) if full else root
 
     stands_in_for(f"scipy.optimize.{name}", always=True)(handler)
 
@@ -229,9 +229,9 @@ def newton_root(
     slopes = [None if f is None else on_numbers(name, f, start, args) for f in (fprime, fprime2)]
     plain = on_numbers(name, func, start, args)
     options = (tol, maxiter, slopes[1], numbers(name, x1), rtol, full_output, disp)
-    found = own("newton")(plain, start, slopes[0], (), *options)
-    root = solved(name, func, start, args, _floats(found[0] if full_output else found))
-    return (root, found[1]) if full_output else root
+    result = own("newton")(plain, start, slopes[0], (), *options)
+    root = solved(name, func, start, args, _floats(result[0] if full_output else result))
+    return (root, result[1]) if full_output else root
 
 
 def _open_on_symbols(f: Function, start: Any, args: Any, slopes: Any, second: Any, options: Any) -> Any:
@@ -265,9 +265,9 @@ def root_scalar(
     plain = {key: on_numbers(name, g, first, args) if callable(g) else g for key, g in given.items()}
     ends = None if bracket is None else [float(numbers(name, end)) for end in bracket]
     places = {"x0": None if x0 is None else first, "x1": numbers(name, x1), "bracket": ends}
-    found = own("root_scalar")(on_numbers(name, f, first, args), **places, **plain, **more)
-    found.root = solved(name, f, first, args, float(found.root))
-    return found
+    result = own("root_scalar")(on_numbers(name, f, first, args), **places, **plain, **more)
+    result.root = solved(name, f, first, args, float(result.root))
+    return result
 
 
 def _scalar_on_symbols(
@@ -313,8 +313,8 @@ def _system(name: str, f: Function, x0: Any, args: Any, run: Callable[[Function,
     start = np.array(numbers(name, x0), dtype=float, ndmin=1)
     if not is_traced_call(f, start, args, x0):
         return None
-    found, y = run(on_numbers(name, equations, start, args), start)
-    return found, solved(name, equations, start, args, np.reshape(y, start.shape))
+    report, y = run(on_numbers(name, equations, start, args), start)
+    return report, solved(name, equations, start, args, np.reshape(y, start.shape))
 
 
 @stands_in_for("scipy.optimize.fsolve", always=True)
@@ -328,10 +328,10 @@ def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_out
         )
         return report, y
 
-    found = None if others else _system("scipy.optimize.fsolve", func, x0, args, run)
-    if found is None:
+    result = None if others else _system("scipy.optimize.fsolve", func, x0, args, run)
+    if result is None:
         return own("fsolve")(func, x0, args, fprime, full_output, *others, **keywords)
-    report, y = found[0], np.ravel(found[1])
+    report, y = result[0], np.ravel(result[1])
     if not full_output:
         return y
     if isinstance(report, list):
@@ -348,14 +348,14 @@ def root_of_system(
     equations = (lambda y, *args: fun(y, *args)[0]) if jac is True else fun
 
     def run(plain: Function, start: Any) -> Any:
-        found = own("root")(plain, start, (), method, None, tol, callback, options)
-        return found, found.x
+        result = own("root")(plain, start, (), method, None, tol, callback, options)
+        return result, result.x
 
-    found = _system("scipy.optimize.root", equations, x0, args, run)
-    if found is None:
+    result = _system("scipy.optimize.root", equations, x0, args, run)
+    if result is None:
         return own("root")(fun, x0, args, method, jac, tol, callback, options)
-    found[0].x = found[1]
-    return found[0]
+    result[0].x = result[1]
+    return result[0]
 
 
 @stands_in_for("scipy.optimize.fixed_point", always=True)
@@ -369,5 +369,5 @@ def fixed_point(func: Function, x0: Any, args: Any = (), xtol: float = 1e-8, max
     start = _floats(numbers(name, x0))
     if not is_traced_call(func, start, args, x0):
         return own("fixed_point")(func, x0, args, xtol, maxiter, method)
-    found = own("fixed_point")(on_numbers(name, func, start, args), start, (), xtol, maxiter, method)
-    return solved(name, lambda y, *args: y - func(y, *args), start, args, _floats(found))
+    point = own("fixed_point")(on_numbers(name, func, start, args), start, (), xtol, maxiter, method)
+    return solved(name, lambda y, *args: y - func(y, *args), start, args, _floats(point))

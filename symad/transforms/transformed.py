@@ -47,10 +47,10 @@ def known_options(transform: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **options: P.kwargs) -> R:
         if not options.keys() <= set(names):
             check_names(options, names)
-        made = transform(*args, **options)
-        if isinstance(made, Transformed) and made.made_by is None:
-            made.made_by = checked, args, options
-        return made
+        result = transform(*args, **options)
+        if isinstance(result, Transformed) and result.made_by is None:
+            result.made_by = checked, args, options
+        return result
 
     return checked
 
@@ -80,10 +80,10 @@ def _counted(apply: Function, what: str) -> Function:
     return wraps(apply)(counted)
 
 
-def in_level_of_arrays_or_elements(chosen: Selection, made: Callable[[Level], Any], arrays: bool) -> Any:
+def in_level_of_arrays_or_elements(chosen: Selection, compose: Callable[[Level], Any], arrays: bool) -> Any:
     """Return what is made in a level with array nodes, where it may have some; element by element if that is None."""
-    found = in_level(chosen.arguments, chosen.names, made) if arrays else None
-    return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
+    result = in_level(chosen.arguments, chosen.names, compose) if arrays else None
+    return in_level(chosen.arguments, chosen.names, compose, arrays=False) if result is None else result
 
 
 def storage_of(sparse: bool | Triangle, format: Format) -> Format | None:

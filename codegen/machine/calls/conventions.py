@@ -172,7 +172,7 @@ def _convention(program: Declared, signature: str | None, bound: int) -> Convent
         signature = GENERAL if not bound else f"{GENERAL[:-1]}, void *)"
     if not isinstance(signature, str):
         raise ArgumentError(f"signature {signature!r}", why="it is a text in C, as of SciPy's documentation")
-    canonical = signature if any(signature == one.signature for one in CONVENTIONS) else _canonical(signature)
+    canonical = signature if any(signature == entry.signature for entry in CONVENTIONS) else _canonical(signature)
     known = [convention for convention in CONVENTIONS if convention.signature == canonical]
     wrong = {convention: convention.fits(inputs, outputs, bound) for convention in known}
     fitting = next((convention for convention, why in wrong.items() if not why), None)

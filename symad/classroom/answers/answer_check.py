@@ -119,35 +119,37 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
     """Check every answer of a list. An answer that cannot be read becomes its error."""
     if not isinstance(answers, list | tuple):
         raise refusal(f"answers of type {type(answers).__name__}", do="give a list of answers, or leave each=True out")
-    found: list[CheckedAnswer | ArgumentError] = []
+    checked_answers: list[CheckedAnswer | ArgumentError] = []
     for answer in answers:
         try:
-            found.append(check(answer))
+            checked_answers.append(check(answer))
         except ArgumentError as error:
-            found.append(error)
-    return found
+            checked_answers.append(error)
+    return checked_answers
 
 
 def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
     """Return an answer to a known problem, checked."""
     judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
-    asked = [found for found in judged if found.step.about is None or is_asked(found.expected, problem)]
-    asked = asked or [found for found in judged if found.step.determines]
-    bad = next((found for right in (False, None) for found in judged if found.right is right), None)
+    asked = [judgement for judgement in judged if judgement.step.about is None or is_asked(judgement.expected, problem)]
+    asked = asked or [judgement for judgement in judged if judgement.step.determines]
+    bad = next((judgement for right in (False, None) for judgement in judged if judgement.right is right), None)
     if bad is not None:
         if bad.right is False:
             _ask_about_readings(mine, problem, bad)
         if any(is_f := _is_function(judged, problem)):
             words = ("This is the function itself, no derivative: write f′(x) = before the derivative, not =",)
-            judged = tuple(replace(step, right=None if one else True) for step, one in zip(judged, is_f, strict=True))
+            judged = tuple(
+                replace(step, right=None if restates else True) for step, restates in zip(judged, is_f, strict=True)
+            )
             line = AnswerLine(judged[0].step.line, judged[0].step.text)
             return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
         return corrected(problem, judged, bad)
-    answers = [found for found in asked if not found.step.restated]
+    answers = [judgement for judgement in asked if not judgement.step.restated]
     if not answers:
         missing = Mistake("unfinished", ("no line gives what is asked for",))
         itself = problem.value(problem.formula)
-        says_more = any(not found.step.restated and found.step.about != itself for found in judged)
+        says_more = any(not judgement.step.restated and judgement.step.about != itself for judgement in judged)
         return CheckedAnswer(problem, judged, None if says_more else False, finished=False, mistakes=(missing,))
     last = answers[-1]
     kept = _kept_square(last.step.expression, problem)
@@ -194,30 +196,30 @@ def _other_readings(mine: str, problem: AnswerProblem) -> Iterator[tuple[str, st
 
 def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[bool]:
     """Return, for each side, whether it restates f before the answer: (x + 1)^2 = 2x + 2."""
-    if problem.expansion or problem.dependent_name or any(found.step.named for found in judged):
+    if problem.expansion or problem.dependent_name or any(judgement.step.named for judgement in judged):
         return []
     formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
-    sides = [bool(agreement(found.step.expression, asked)) for found in judged]
-    is_f = [bool(agreement(found.step.expression, formula)) for found in judged]
-    is_chain = is_f[0] and sides[-1] and all(one or other for one, other in zip(sides, is_f, strict=True))
+    sides = [bool(agreement(judgement.step.expression, asked)) for judgement in judged]
+    is_f = [bool(agreement(judgement.step.expression, formula)) for judgement in judged]
+    is_chain = is_f[0] and sides[-1] and all(is_right or other for is_right, other in zip(sides, is_f, strict=True))
     return is_f if is_chain else []
 
 
 def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     """Return steps, marking those that are wrong only because of an earlier one, so that an error counts once."""
     result: list[Judged] = []
-    for found in judged:
+    for judgement in judged:
         before = next((other for other in reversed(result) if not other.step.restated), None)
         if (
-            found.right is False
+            judgement.right is False
             and before is not None
             and before.right is False
-            and before.step.about == found.step.about
+            and before.step.about == judgement.step.about
         ):
-            follows = all(agreement(before.written[levels], found.written[levels]) for levels in found.written)
-            result.append(replace(found, carried=follows))
+            follows = all(agreement(before.written[levels], judgement.written[levels]) for levels in judgement.written)
+            result.append(replace(judgement, carried=follows))
         else:
-            result.append(found)
+            result.append(judgement)
     return tuple(result)
 
 
@@ -231,7 +233,7 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         terms[levels] = problem.agreement(expected[levels], written[levels]) if finite else Agreement(False)
         if terms[levels].equal is False and _is_rounded(step, problem, levels, expected[levels]):
             terms[levels] = Agreement(True, rounded=True)
-    verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
+    verdicts = {agreement_of_term.equal for agreement_of_term in terms.values()} | ({False} if step.bare else set())
     if step.condition and False in verdicts:
         verdicts = {None}  # it may be right under its condition
     right = False if False in verdicts else None if None in verdicts else True

@@ -64,20 +64,20 @@ class Reader:
     def steps(self, mine: Any) -> list[AnswerStep]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
         if isinstance(mine, Mapping):
-            found = [self._coefficients(mine)]
+            steps = [self._coefficients(mine)]
         else:
             lines = lines_of(mine)
             if any(isinstance(line, str) and MOVED.search(line) for _, line in lines) and not self.problem.expansion:
                 self.names.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
-            found = [step for number, line in lines for step in self._line(number, line)]
-        if found and all(step.defines for step in found):
-            found[-1] = replace(found[-1], about=None)  # only a name and a value: the value is the answer
-        if not found:
+            steps = [step for number, line in lines for step in self._line(number, line)]
+        if steps and all(step.defines for step in steps):
+            steps[-1] = replace(steps[-1], about=None)  # only a name and a value: the value is the answer
+        if not steps:
             do = f"write a line, such as {'x³ + 3x²v ε₁' if self.problem.expansion else 'f′(x) = 3x²'}"
             raise refusal("an empty answer", do=do)
-        return self._with_lower_orders(found)
+        return self._with_lower_orders(steps)
 
     def _with_lower_orders(self, steps: list[AnswerStep]) -> list[AnswerStep]:
         """Return steps in which f′ and f″ without left sides, before the answer, are about these: 4x³, 12x²."""
@@ -159,9 +159,9 @@ class Reader:
         restated &= not (self.problem.dependent_name and expression.is_Function)  # y' = y
         rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
         has_bare = expression.has(self.names.bare)
-        found = AnswerStep(number, text, concrete, about, has_bare, named, restated, read.derives,
+        step = AnswerStep(number, text, concrete, about, has_bare, named, restated, read.derives,
                            read.notes, condition, rounded=rounded)  # fmt: skip
-        return replace(found, determines=self._determines(expression, about))
+        return replace(step, determines=self._determines(expression, about))
 
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
         """Whether a side determines the answer: it contains y', or h, which goes to 0."""
@@ -228,15 +228,15 @@ class Reader:
         line = line[:start] + self.names.with_ratios(line[start:end]) + line[end:]
         options: dict[str, Any] = {"part": (start, end), **self.names.options()}
         try:
-            found = reading(line, self.names.names, **options)
+            formula = reading(line, self.names.names, **options)
             has_decimals = _DECIMAL.search(line[start:end]) is not None
             rounded = reading(line, self.names.names, decimals=True, **options) if has_decimals else None
-            found, rounded = self.names.written_out(found), rounded and self.names.written_out(rounded)
+            formula, rounded = self.names.written_out(formula), rounded and self.names.written_out(rounded)
         except ArgumentError as error:
             raise ArgumentError(error.what, where=f"line {number}, {error.where}", why=error.why, do=error.do) from None
-        if large := too_large(found.expression):
+        if large := too_large(formula.expression):
             raise refusal(f"line {number}: {large}", do="give a shorter line")
-        return replace(found, rounded=rounded)
+        return replace(formula, rounded=rounded)
 
     def _coefficients(self, mine: Mapping[Any, Any]) -> AnswerStep:
         """Return a table of coefficients as one line."""

@@ -75,8 +75,8 @@ class AnswerNames:
                 raise refusal(f"{name!r} as the name of an epsilon", do="take one that stands for nothing else")
             self.names[name] = epsilon
         if not self.is_known(self.bare.name):
-            one = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
-            self.names[self.bare.name] = self.problem.epsilon_sum if self.problem.taylor else one
+            only_epsilon = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
+            self.names[self.bare.name] = self.problem.epsilon_sum if self.problem.taylor else only_epsilon
         if self.problem.taylor:
             self.names.setdefault("h", self.problem.epsilon_sum)
 
@@ -91,13 +91,13 @@ class AnswerNames:
 
     def part_named(self, text: str, sides: int) -> str:
         """Return the name that a left side defines, as in u = x^2; "" for any other text."""
-        found = _PART.fullmatch(text.strip("$ "))
-        if found is None or self.point is None or self.problem.expansion:
+        match = _PART.fullmatch(text.strip("$ "))
+        if match is None or self.point is None or self.problem.expansion:
             return ""
-        if found[2] not in (None, self.point.name, *self.own):
+        if match[2] not in (None, self.point.name, *self.own):
             return ""
-        word = found[1].replace("{", "").replace("}", "")
-        is_other = self.is_known(word) or word in (self.problem.name, "f", *CONSTANTS) or (found[2] and sides > 2)
+        word = match[1].replace("{", "").replace("}", "")
+        is_other = self.is_known(word) or word in (self.problem.name, "f", *CONSTANTS) or (match[2] and sides > 2)
         return "" if is_other else word
 
     def define(self, word: str, part: sp.Expr, *, called: bool) -> None:
@@ -155,40 +155,40 @@ class AnswerNames:
 
     def derivative(self, text: str) -> sp.Expr | None:
         """Return the meaning of y', dy/dx or f_x if f has one variable; None for any other text."""
-        about = left_side(text)
-        if about is None or self.function is None or self.point is None:
+        side = left_side(text)
+        if side is None or self.function is None or self.point is None:
             return None
-        if about.letter not in self.own and known(self.names, about.letter) not in (None, self.function):
+        if side.letter not in self.own and known(self.names, side.letter) not in (None, self.function):
             return None
         at = self.function(self.point)
-        of = self.own.get(about.letter, at)
-        if about.variable in self.own and about.order == 0:  # f(u) = u^5: f as a function of u
+        of = self.own.get(side.letter, at)
+        if side.variable in self.own and side.order == 0:  # f(u) = u^5: f as a function of u
             return of
-        if about.variable in self.own and about.order == 1:  # dy/du = (dy/dx)/(du/dx)
+        if side.variable in self.own and side.order == 1:  # dy/du = (dy/dx)/(du/dx)
             above = sp.Derivative(of, self.point) if of == at else sp.diff(of, self.point)
-            return above / sp.diff(self.own[about.variable], self.point)
-        variables = {plain(letter) for letter in about.variable} if about.order > 1 else {plain(about.variable)}
-        if about.variable and not variables <= {plain(self.point.name)}:
+            return above / sp.diff(self.own[side.variable], self.point)
+        variables = {plain(letter) for letter in side.variable} if side.order > 1 else {plain(side.variable)}
+        if side.variable and not variables <= {plain(self.point.name)}:
             return None
         if of != at:
-            return sp.diff(of, self.point, about.order)
-        if about.order == 0:
-            return at if about.letter in ("y", "f", self.problem.name) else None
-        return sp.Derivative(at, (self.point, about.order))
+            return sp.diff(of, self.point, side.order)
+        if side.order == 0:
+            return at if side.letter in ("y", "f", self.problem.name) else None
+        return sp.Derivative(at, (self.point, side.order))
 
     def with_ratios(self, text: str) -> str:
         """Return a text of the same length with dy/du, du/dx and g'(u) as names, if u is a name of the pupil's."""
 
-        def name(found: re.Match[str]) -> str:
-            of, mark, part = found[1] or found[3], found[4], found[2] or found[5]
+        def name(match: re.Match[str]) -> str:
+            of, mark, part = match[1] or match[3], match[4], match[2] or match[5]
             value = None
-            if found[1] or part in self.own:
+            if match[1] or part in self.own:
                 value = self.derivative(f"{of}({part})" if mark == "" else f"d{of}/d{part}")
             if value is None:
-                return found[0]
+                return match[0]
             word = f"{of}_{part}" if mark == "" else f"d{of}_d{part}"
             self.names[word] = value
-            return word.ljust(len(found[0]))
+            return word.ljust(len(match[0]))
 
         return _IN_A_PART.sub(name, text)
 
@@ -204,11 +204,11 @@ class AnswerNames:
             raise refusal(f"line {number}: {large}", do="give a shorter line")
         put = {}
         for symbol in expression.free_symbols:
-            found = known(self.names, symbol.name)
-            if not isinstance(found, sp.Expr):
+            meaning = known(self.names, symbol.name)
+            if not isinstance(meaning, sp.Expr):
                 do = f"known are {', '.join(self.names)}"
                 raise refusal(f"the symbol {symbol} in line {number}", do=do)
-            put[symbol] = found
+            put[symbol] = meaning
         return real(expression.doit().xreplace(put))
 
 
@@ -216,7 +216,7 @@ def _with_places(expression: sp.Expr) -> sp.Expr:
     """Return an expression with f'(g(x)) as a derivative at a place, so that g may become a formula."""
 
     def placed(part: sp.Derivative) -> sp.Expr:
-        puts = {found: sp.Dummy("xi") for found in part.variables if not found.is_Symbol}
+        puts = {variable: sp.Dummy("xi") for variable in part.variables if not variable.is_Symbol}
         return sp.Subs(part.xreplace(puts), list(puts.values()), list(puts)) if puts else part
 
     return expression.replace(sp.Derivative, lambda *parts: placed(sp.Derivative(*parts, evaluate=False)))

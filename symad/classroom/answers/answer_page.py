@@ -87,7 +87,7 @@ class CheckedAnswer(Shown):
             Formula(*map(problem.named, (problem.formula, sp.Function(problem.name)(*problem.symbols)))),
             Paragraph(("asked: ", _asked(problem))),
             _lines(self),
-            *(Paragraph(f"{note}.") for note in dict.fromkeys(note for each in self.steps for note in each.step.notes)),
+            *(Paragraph(f"{note}.") for note in dict.fromkeys(note for step in self.steps for note in step.step.notes)),
             *_remark(self),
         )
 
@@ -110,13 +110,13 @@ def _asked(problem: AnswerProblem) -> sp.Expr:
 def _lines(answer: CheckedAnswer) -> Table:
     """Return the answer with a verdict on each step. A left side that restates the question has none."""
     rows: list[tuple[Cell, ...]] = []
-    for found in answer.steps:
-        line = AnswerLine(found.step.line, found.step.text)
-        verdict = "" if found.step.restated else _VERDICTS[found.right and line != answer.line]
-        if found.carried and line != answer.line:
+    for judgement in answer.steps:
+        line = AnswerLine(judgement.step.line, judgement.step.text)
+        verdict = "" if judgement.step.restated else _VERDICTS[judgement.right and line != answer.line]
+        if judgement.carried and line != answer.line:
             verdict = Marked("follows from the line before", "muted")
         typeset = "\\" in line.text or "$" in line.text
-        understood = answer.problem.named(found.step.expression) if typeset and not found.step.restated else ""
+        understood = answer.problem.named(judgement.step.expression) if typeset and not judgement.step.restated else ""
         rows.append((str(line.number), Marked(line.text, "code"), understood, verdict))
     if not any(row[2] for row in rows):
         return Table(("line", "written", ""), tuple((row[0], row[1], row[3]) for row in rows), "rll")
@@ -130,12 +130,12 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
     if answer.line is None:
         return [Paragraph(mistake.words) for mistake in answer.mistakes]
     number = answer.line.number
-    before = [found.right for found in answer.steps if found.step.line < number]
+    before = [judgement.right for judgement in answer.steps if judgement.step.line < number]
     start = "Everything before it is right. " if before and all(before) else ""
     term = (", at the term ", answer.term) if answer.problem.expansion and answer.term is not None else ()
     if answer.right is None and answer.mistakes:
         return [Paragraph((Marked(f"Line {number}", "strong"), ": ", *answer.mistakes[0].words, "."))]
-    if answer.right is None and any(found.step.condition for found in answer.steps):
+    if answer.right is None and any(judgement.step.condition for judgement in answer.steps):
         words = " is not right everywhere: a teacher has to see whether its condition is meant."
         return [Paragraph((Marked(f"Line {number}", "strong"), words))]
     if answer.right is None:
@@ -178,7 +178,7 @@ def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr | None) -> list[Block]:
 
 
 def _praise(answer: CheckedAnswer) -> list[Block]:
-    ways = dict.fromkeys(str(found) for step in answer.steps for found in step.terms.values())
+    ways = dict.fromkeys(str(agreement) for step in answer.steps for agreement in step.terms.values())
     blocks: list[Block] = [
         Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways) or 'on random matrices'}."))
     ]

@@ -70,10 +70,10 @@ class AnswerProblem:
 
     def general(self, levels: Sequence[int]) -> sp.Expr:
         """Return the right coefficient of some levels, in the symbols of f."""
-        found = self.formula
+        coefficient = self.formula
         for level in levels:
-            found = along(found, self.tangents(level))
-        return found
+            coefficient = along(coefficient, self.tangents(level))
+        return coefficient
 
     def tangents(self, level: int) -> dict[sp.Symbol, sp.Expr]:
         """Return the steps by which a level moves symbols and the directions of earlier levels."""
@@ -102,19 +102,19 @@ class AnswerProblem:
 
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
         """Return whether the written expression equals the expected one; undecided if only for positive constants."""
-        found = agreement(expected, written)
+        verdict = agreement(expected, written)
         constants = sorted(self.formula.free_symbols - set(self.symbols), key=str)
-        if found.equal is not False or not constants or self.formula.has(*_OF_SIGNS):
-            return found
+        if verdict.equal is not False or not constants or self.formula.has(*_OF_SIGNS):
+            return verdict
 
         def agrees(positive: Sequence[sp.Symbol]) -> bool:
             squares = {constant: sp.Dummy(real=True) ** 2 for constant in positive}
             return bool(agreement(expected.subs(squares), written.subs(squares)))
 
         if not agrees(constants):
-            return found
+            return verdict
         positive = next(([constant] for constant in constants if agrees([constant])), constants)
-        return replace(found, equal=None, positive=tuple(positive))
+        return replace(verdict, equal=None, positive=tuple(positive))
 
     @property
     def dependent_name(self) -> str:
@@ -142,13 +142,13 @@ class AnswerProblem:
         """
         if not self.expansion:
             return {self.terms[0]: expression}
-        found: dict[Levels, sp.Expr] = {(): expression}
+        coefficients: dict[Levels, sp.Expr] = {(): expression}
         for level, epsilon in enumerate(self.epsilons, 1):
-            for levels, part in list(found.items()):
+            for levels, part in list(coefficients.items()):
                 sloped = self.turns_here or not is_at_turn(part, epsilon)
-                found[(*levels, level)] = slope(part, epsilon).subs(epsilon, 0) if sloped else sp.nan
-                found[levels] = part.subs(epsilon, 0)
-        return found
+                coefficients[(*levels, level)] = slope(part, epsilon).subs(epsilon, 0) if sloped else sp.nan
+                coefficients[levels] = part.subs(epsilon, 0)
+        return coefficients
 
 
 def along(expression: sp.Expr, tangents: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
@@ -169,9 +169,9 @@ def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     >>> slope(x * sp.floor(x), x), slope(sp.sign(x), x)
     (floor(x), 0)
     """
-    found = sp.diff(expression, symbol)
-    steps = [part for part in found.atoms(sp.Derivative) if isinstance(part.expr, sp.floor | sp.ceiling)]
-    return found.xreplace(dict.fromkeys([*steps, *found.atoms(sp.DiracDelta)], sp.S.Zero))
+    derivative = sp.diff(expression, symbol)
+    steps = [part for part in derivative.atoms(sp.Derivative) if isinstance(part.expr, sp.floor | sp.ceiling)]
+    return derivative.xreplace(dict.fromkeys([*steps, *derivative.atoms(sp.DiracDelta)], sp.S.Zero))
 
 
 def expansion_problem(
@@ -181,14 +181,14 @@ def expansion_problem(
     """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
     _check_options(digits, reveal)
     formula, symbols, values, argument, name = _formula(f, x)
-    found = by_levels(argument, directions, order)
-    count = max(max(levels) for levels in found)
+    directions_of = by_levels(argument, directions, order)
+    count = max(max(levels) for levels in directions_of)
     most = MOST_LEVELS if order is None else MOST_ORDER
     if count > most:
         raise refusal(f"an answer of {2**count} terms", do=f"give at most {most} levels")
     if called is not None and len(called) != count:
         raise refusal(f"{len(called)} names of epsilons", do=f"give {count}, one for each level")
-    exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
+    exact = {levels: [real(part) for part in parts] for levels, parts in directions_of.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
     names, taylor = tuple(called or ()), order is not None
     other = with_decimal_logarithms(f)
@@ -255,25 +255,25 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
     """Return f as a formula in real symbols, the symbols, their values in x, x itself, and f's name."""
     if isinstance(f, str):
         f = read_formula(f, _names(x))
-    found = given(f, x, parameters=True)
+    question = given(f, x, parameters=True)
     if isinstance(f, sp.Expr):
         formula = f
     else:
-        traced = trace(found.function, found.argument)
+        traced = trace(question.function, question.argument)
         results = to_sympy(traced.graph, traced.outputs.flat, evaluate=True)
         if len(results) != 1:
             raise refusal(f"a function of {len(results)} results", do="check one of them at a time")
         inputs = [traced.graph.atoms[node] for node in traced.inputs.flat]
-        formula = results[0].xreplace(dict(zip(inputs, found.symbols, strict=True)))
+        formula = results[0].xreplace(dict(zip(inputs, question.symbols, strict=True)))
     _check_exact(formula)
     if large := too_large(formula):
         raise refusal(large, do="give a formula that can be expanded by hand")
-    if not all(isinstance(symbol, sp.Symbol) for symbol in found.symbols):
-        raise refusal(f"x = {', '.join(map(str, found.symbols))}", do="give plain symbols")
-    symbols = tuple(real(symbol) for symbol in found.symbols)
-    values = [item for leaf in containers.flatten(found.argument)[0] for item in np.ravel(leaf).tolist()]
+    if not all(isinstance(symbol, sp.Symbol) for symbol in question.symbols):
+        raise refusal(f"x = {', '.join(map(str, question.symbols))}", do="give plain symbols")
+    symbols = tuple(real(symbol) for symbol in question.symbols)
+    values = [item for leaf in containers.flatten(question.argument)[0] for item in np.ravel(leaf).tolist()]
     at = {symbol: real(value) for symbol, value in zip(symbols, values, strict=True) if symbol != real(value)}
-    return real(formula), symbols, at, found.argument, found.name
+    return real(formula), symbols, at, question.argument, question.name
 
 
 def _smooth(problem: AnswerProblem) -> AnswerProblem:

@@ -118,11 +118,11 @@ def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
 
 def _conditional(text: str) -> int | None:
     """Return where a condition at the end of a text begins: "1/x for x > 0", "1/x (x > 0)"; None without one."""
-    for found in reversed(list(_CONDITION.finditer(text))):
-        before, rest = text[: found.start()], text[found.end() :]
+    for match in reversed(list(_CONDITION.finditer(text))):
+        before, rest = text[: match.start()], text[match.end() :]
         is_condition = _RELATION.search(rest) and not _RELATION.search(before) and not _has_equation(rest)
         if before.strip() and is_condition and _depth(before) == 0:
-            return found.start()
+            return match.start()
     return None
 
 
@@ -137,19 +137,19 @@ def _depth(text: str) -> int:
 
 def _parts(code: str) -> Iterator[tuple[int, int]]:
     """Yield the parts between commas and words outside of parentheses, if each part is a statement of its own."""
-    cuts = [found for found in _SPLIT.finditer(code) if _depth(code[: found.start()]) == 0]
+    cuts = [match for match in _SPLIT.finditer(code) if _depth(code[: match.start()]) == 0]
     start = 0
-    for found in cuts:
-        rest, before = code[found.end() :], code[start : found.start()]
-        arrow = _ARROW.match(found[0].strip()) is not None and not before.strip().startswith(("lim", "\\lim"))
-        if before.strip() and _REMARK.match(code, found.end()):
-            yield start, found.start()
+    for match in cuts:
+        rest, before = code[match.end() :], code[start : match.start()]
+        arrow = _ARROW.match(match[0].strip()) is not None and not before.strip().startswith(("lim", "\\lim"))
+        if before.strip() and _REMARK.match(code, match.end()):
+            yield start, match.start()
             return
         says = "=" in rest.partition(",")[0] or _RELATION.search(rest)
         goes_on = "=" in before or _RELATION.search(rest) or _CONNECTIVE.match(rest)
         if before.strip() and (arrow or (says and goes_on)):
-            yield start, found.start()
-            start = found.end()
+            yield start, match.start()
+            start = match.end()
     yield start, len(code)
 
 
@@ -181,16 +181,16 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "") -> st
     ('\\begin{cases}1 &  x > 0\\\\-1 &  x < 0\\end{cases}', "y'(2) = 4")
     """
 
-    def at_value(found: re.Match[str]) -> str:
-        about = left_side(found["left"] or found["ratio"] or "")
-        value = found["in_braces"] or found["in_parentheses"] or found["value"]
-        above = re.split(r"/|\}\s*\{", found["ratio"] or "y")[0]
+    def at_value(match: re.Match[str]) -> str:
+        side = left_side(match["left"] or match["ratio"] or "")
+        value = match["in_braces"] or match["in_parentheses"] or match["value"]
+        above = re.split(r"/|\}\s*\{", match["ratio"] or "y")[0]
         is_operator = re.sub(r"\\[a-z]+|[\W\d²³]", "", above) in ("", "d")  # d/dx(x) = 1
-        if is_operator or about is None or not about.order or not point or (about.variable or point) != point:
-            return found[0]
-        return f"{about.letter}{chr(39) * about.order}({value.strip()})"
+        if is_operator or side is None or not side.order or not point or (side.variable or point) != point:
+            return match[0]
+        return f"{side.letter}{chr(39) * side.order}({value.strip()})"
 
-    line = _EQUALS_BELOW.sub(lambda found: "=".rjust(len(found[0])), line)
+    line = _EQUALS_BELOW.sub(lambda match: "=".rjust(len(match[0])), line)
     line = _VALUE.sub(at_value, UPRIGHT_D.sub("d", line))
     line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(line))))
     return line if is_known("D") else _DERIVED.sub(r"\1'", line)
@@ -206,48 +206,48 @@ def _with_cases(line: str) -> str:
     branches = [_BRANCH.fullmatch(part) for part in parts]
     if len(parts) < 2 or not all(branches):
         return line
-    rows = [f"{found[1] or found[3]} & {found[2] or 'otherwise'}" for found in branches if found]
+    rows = [f"{branch[1] or branch[3]} & {branch[2] or 'otherwise'}" for branch in branches if branch]
     return f"{left}{equals}\\begin{{cases}}" + "\\\\".join(rows) + "\\end{cases}"
 
 
 def _without_boxes(line: str) -> str:
-    while (found := _BOXED.search(line)) is not None:
-        depth, close = 1, found.end()
+    while (match := _BOXED.search(line)) is not None:
+        depth, close = 1, match.end()
         while close < len(line) and depth:
             depth += {"{": 1, "}": -1}.get(line[close], 0)
             close += 1
         if depth:
             return line
-        inside = line[found.end() : close - 1]
-        line = line[: found.start()] + " " * (found.end() - found.start()) + inside + " " + line[close:]
+        inside = line[match.end() : close - 1]
+        line = line[: match.start()] + " " * (match.end() - match.start()) + inside + " " + line[close:]
     return line
 
 
 def _as_ratio(line: str) -> str:
     line = re.sub(r"^(\s*)d\s*(\([^=]*\))\s*/\s*d([a-zA-Z])(?=\s*=)", r"\1d/d\3\2", line)
     line = re.sub(r"\\[dt]?frac\s*\{\s*d\s*(\([^=]*?\))\s*\}\s*\{\s*d\s*([a-zA-Z])\s*\}", r"d/d\2\1", line)
-    found = _DIFFERENTIALS.fullmatch(line)
-    if found is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", found[3]).lstrip("-")):
+    match = _DIFFERENTIALS.fullmatch(line)
+    if match is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", match[3]).lstrip("-")):
         return line
-    ratio = f"d/d{found[4]}{found[2]}" if found[2].startswith("(") else f"d{found[2]}/d{found[4]}"
-    return f"{found[1]}{ratio} = {found[3]}"
+    ratio = f"d/d{match[4]}{match[2]}" if match[2].startswith("(") else f"d{match[2]}/d{match[4]}"
+    return f"{match[1]}{ratio} = {match[3]}"
 
 
 def lines_of(mine: Any) -> list[tuple[int, Any]]:
     """Return the numbered lines of an answer, without # comments. An incomplete line continues."""
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     apart = unicodedata.normalize("NFD", as_cases(_BULLET.sub("", mine)).translate(_TYPED))
     text = unicodedata.normalize("NFC", _DOTTED.sub(lambda dotted: f"\\{_DOTS[dotted[2]]}{{{dotted[1]}}}", apart))
     rows = enumerate(text.strip("\n").splitlines(), 1)
     for number, line in [(number, part) for number, row in rows for part in _rows_of(row.partition("#")[0])]:
         code = without_typesetting(line).rstrip()
-        if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
-            found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")
+        if lines and (_GOES_ON.match(code) or _UNFINISHED.search(lines[-1][1])):
+            lines[-1] = (lines[-1][0], f"{lines[-1][1]} {code.lstrip()}")
         elif code:
-            found.append((number, code))
-    return list(found)
+            lines.append((number, code))
+    return list(lines)
 
 
 def _rows_of(line: str) -> list[str]:

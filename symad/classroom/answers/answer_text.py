@@ -56,27 +56,27 @@ def left_side(text: str) -> LeftSide | None:
     """
     bare = re.sub(r"^\{\s*(\w)\s*\}|\\(?:left|right)(?![a-z])", r"\1", text.strip(" $\t"))
     bare = re.sub(r"\\(?:var)?([A-Za-z]+)", lambda command: LETTER_OF.get(command[1], command[0]), bare)
-    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([^\W\d_])\s*\}?(?:\s*\(\s*(\w+)\s*\))?", bare):
-        return LeftSide(found[2], len(found[1]), found[3] or "")
-    if found := _PRIMED.fullmatch(bare):
-        letter, marks, variable = found.groups()
+    if match := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([^\W\d_])\s*\}?(?:\s*\(\s*(\w+)\s*\))?", bare):
+        return LeftSide(match[2], len(match[1]), match[3] or "")
+    if match := _PRIMED.fullmatch(bare):
+        letter, marks, variable = match.groups()
         order = sum(times * marks.count(mark) for mark, times in _MARKS.items())
         order += int((re.search("[0-9]", marks.translate(RAISED)) or "0")[0])
         return LeftSide(letter, order, variable or "")
     bare = _FRACTION.sub(r"\1/\2", bare).replace("\\partial", "∂").replace("\\mathrm{d}", "d").replace("\\", "")
     bare = re.sub("[²³⁴⁵⁶]", lambda raised: f"^{raised[0].translate(RAISED)}", bare)
     bare = re.sub(r"\s*\^\s*\{?\s*([0-9])\s*\}?", r"^\1", bare)
-    if found := _RATIO.fullmatch(bare):
-        above, letter, first, times, second, more = found.groups()
+    if match := _RATIO.fullmatch(bare):
+        above, letter, first, times, second, more = match.groups()
         counts = int(times or 1), int(more or 1) if second else 0
         variables = first * counts[0] + second * counts[1] if second else first
         return LeftSide(letter or "f", sum(counts), variables) if int(above or 1) == sum(counts) else None
-    if found := _LOWERED.fullmatch(bare):
-        variables = found[2] or found[3]
-        return LeftSide(found[1], len(variables), variables)
-    if found := _OPERATOR.fullmatch(bare):
-        variables = found[2] or found[3] or ""
-        return LeftSide(found[4], max(len(variables), int(found[1] or 1)), variables)
+    if match := _LOWERED.fullmatch(bare):
+        variables = match[2] or match[3]
+        return LeftSide(match[1], len(variables), variables)
+    if match := _OPERATOR.fullmatch(bare):
+        variables = match[2] or match[3] or ""
+        return LeftSide(match[4], max(len(variables), int(match[1] or 1)), variables)
     return None
 
 
@@ -88,8 +88,8 @@ def without_typesetting(line: str) -> str:
     """
     if "{cases}" in line:
         return line
-    line = _ENVIRONMENT.sub(lambda found: " " * len(found[0]), line)
-    line = _WORDS.sub(lambda found: (found[1] or found[2]).rjust(len(found[0])), line)
+    line = _ENVIRONMENT.sub(lambda match: " " * len(match[0]), line)
+    line = _WORDS.sub(lambda match: (match[1] or match[2]).rjust(len(match[0])), line)
     arrow = _SO.match(line)
     return " " * arrow.end() + line[arrow.end() :] if arrow else line
 
@@ -102,13 +102,13 @@ def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool
     '2x'
     """
     stop = start + len(line[start:end].rstrip(" .;$"))
-    found = _NOTE.search(line, start, stop)
-    words = re.findall(r"[^\W\d_]+", (found["round"] or found["square"] or "") if found else "")
-    if found is None or found.start() <= start or re.search(r"[0-9+*/=^]", found[0]):
+    match = _NOTE.search(line, start, stop)
+    words = re.findall(r"[^\W\d_]+", (match["round"] or match["square"] or "") if match else "")
+    if match is None or match.start() <= start or re.search(r"[0-9+*/=^]", match[0]):
         return end
     known_words = [word for word in words if is_known(word) or word in FUNCTIONS or word in CONSTANTS]
     others = [word for word in words if len(word) > 2 and word not in known_words]
-    return found.start() if len(others) > bool(known_words) else end
+    return match.start() if len(others) > bool(known_words) else end
 
 
 def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, int] | None]:
@@ -119,8 +119,8 @@ def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, 
     (7, (12, 14))
     """
     stop = start + len(line[start:end].rstrip(" .;$"))
-    found = _REMAINDER.search(line, start, stop)
-    if found is None:
+    match = _REMAINDER.search(line, start, stop)
+    if match is None:
         return end, None
-    last = found.end("of") - (len("\\right") if found["of"].endswith("\\right") else 0)
-    return start + len(line[start : found.start()].rstrip()), (found.start("of"), last)
+    last = match.end("of") - (len("\\right") if match["of"].endswith("\\right") else 0)
+    return start + len(line[start : match.start()].rstrip()), (match.start("of"), last)

@@ -24,16 +24,16 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
     """Return the answer with its first wrong or undecided step."""
     line = AnswerLine(bad.step.line, bad.step.text)
     if bad.step.bare:
-        one = sp.Symbol("epsilon")
-        return CheckedAnswer(problem, judged, False, True, line, one, mistakes=(_bare(problem),))
-    levels = next(found for found, how in bad.terms.items() if not how)
+        epsilon = sp.Symbol("epsilon")
+        return CheckedAnswer(problem, judged, False, True, line, epsilon, mistakes=(_bare(problem),))
+    levels = next(levels_of_term for levels_of_term, how in bad.terms.items() if not how)
     expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
     for shown, value in ((expected, bad.expected[levels]), (written, bad.written[levels])):
         if shown != value:
             check_equality(shown, value, Definitions("", (), value))
-    about = bad.step.about is not None and not is_asked(bad.expected, problem)
-    term = None if about else term_of(problem, levels)
-    parts = [found.step.expression for found in judged if found.step.defines]
+    is_intermediate = bad.step.about is not None and not is_asked(bad.expected, problem)
+    term = None if is_intermediate else term_of(problem, levels)
+    parts = [levels_of_term.step.expression for levels_of_term in judged if levels_of_term.step.defines]
     mistakes = _mistakes(problem, bad, levels, parts) if bad.right is False else ()
     if positive := bad.terms[levels].positive:
         signs = [part for constant in positive for part in (", ", constant, " > 0")][1:]
@@ -47,8 +47,8 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
 
 def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
     """Return the right step before a wrong one, if nothing is differentiated between them."""
-    earlier = judged[: next(place for place, found in enumerate(judged) if found is bad)]
-    before = next((found for found in reversed(earlier) if not found.step.restated), None)
+    earlier = judged[: next(place for place, judgement in enumerate(judged) if judgement is bad)]
+    before = next((judgement for judgement in reversed(earlier) if not judgement.step.restated), None)
     same = before is not None and before.step.about == bad.step.about and not before.step.derives
     if before is not None and before.step.about is not None and before.step.is_left:
         return None  # it is right by itself

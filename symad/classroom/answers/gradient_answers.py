@@ -33,10 +33,10 @@ def gradient_problems(
     f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always"
 ) -> dict[Place, AnswerProblem] | None:
     """Return the problem of each partial derivative of an order; None for a single variable."""
-    found = several_symbols(f, x)
-    if found is None:
+    question = several_symbols(f, x)
+    if question is None:
         return None
-    formula, symbols, at = found
+    formula, symbols, at = question
     if isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
         raise refusal(f"order={order!r} in {len(symbols)} variables", do="give 1 for the gradient, 2 for the Hessian")
     problems: dict[Place, AnswerProblem] = {}
@@ -73,8 +73,8 @@ def entries_of(mine: Any, symbols: Sequence[sp.Symbol], order: int) -> list[tupl
 def _joined(text: str) -> str:
     """Return a text with each LaTeX matrix on one line as [[a, b], [c, d]]."""
 
-    def rows(found: re.Match[str]) -> str:
-        cells = [[cell.strip() for cell in row.split("&")] for row in found[2].split("\\\\") if row.strip()]
+    def rows(match: re.Match[str]) -> str:
+        cells = [[cell.strip() for cell in row.split("&")] for row in match[2].split("\\\\") if row.strip()]
         if len(cells) == 1 or all(len(row) == 1 for row in cells):
             return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
@@ -98,16 +98,16 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
     left, *sides = _parts(statement, "=")
     if not sides:
         left, sides = "", [left]
-    bare, about = _TYPESET.sub("", left), left_side(left)
-    if about is not None and about.order == order and about.variable:
+    bare, side_read = _TYPESET.sub("", left), left_side(left)
+    if side_read is not None and side_read.order == order and side_read.variable:
         names = [plain(symbol.name) for symbol in symbols]
-        letters = about.variable if order > 1 and len(about.variable) > 1 else [about.variable] * order
+        letters = side_read.variable if order > 1 and len(side_read.variable) > 1 else [side_read.variable] * order
         if all(plain(letter) in names for letter in letters):
             place = tuple(sorted(names.index(plain(letter)) for letter in letters))
-            again = {side: other for side in sides if (other := left_side(side)) is not None and other.variable}
-            if any(sorted(other.variable) != sorted(about.variable) for other in again.values()):
+            others = {side: other for side in sides if (other := left_side(side)) is not None and other.variable}
+            if any(sorted(other.variable) != sorted(side_read.variable) for other in others.values()):
                 raise refusal(f"two derivatives in {statement.strip()!r}", do="write one equation for each")
-            return [(place, side.strip()) for side in sides if side not in again]  # f_xy = f_yx = 2x
+            return [(place, side.strip()) for side in sides if side not in others]  # f_xy = f_yx = 2x
     if order == 1 and (not left or _NAME.fullmatch(bare) or re.fullmatch("d[a-zA-Z]", bare)):
         sums = [_sum_of_units(side, symbols) for side in sides]
         if all(sums):
@@ -190,7 +190,7 @@ def checked_gradient(
     symbols = list(dict.fromkeys(problem.symbols[0] for problem in problems.values()))
     entries = entries_of(mine, symbols, len(next(iter(problems))))
     checked = [check("\n" * (number - 1) + text, problems[place]) for place, number, text in entries]
-    bad = next((found for right in (False, None) for found in checked if found.right is right), None)
+    bad = next((judgement for right in (False, None) for judgement in checked if judgement.right is right), None)
     is_complete = {place for place, _, _ in entries} == set(problems)
     if bad is not None:
         return bad

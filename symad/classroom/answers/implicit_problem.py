@@ -67,7 +67,7 @@ class ImplicitProblem(AnswerProblem):
 
     def _points(self) -> Any:
         """Yield points of the curve. All names except the dependent one have random values."""
-        source, found = random.Random(7), 0
+        source, tries = random.Random(7), 0
         names = sorted(self.formula.free_symbols - {self.dependent}, key=str)
         function = sp.lambdify([*names, self.dependent], self.formula, "mpmath")
         for attempt in range(_ATTEMPTS):
@@ -80,9 +80,9 @@ class ImplicitProblem(AnswerProblem):
                 except (ArithmeticError, ValueError, TypeError):
                     continue
                 if mp.im(root) == 0:
-                    found += 1
+                    tries += 1
                     yield {**at, self.dependent: mp.re(root)}
-            if found == 2 * _POINTS:
+            if tries == 2 * _POINTS:
                 return
 
 

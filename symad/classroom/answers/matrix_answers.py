@@ -154,16 +154,16 @@ def _shape(value: Any) -> tuple[int, int] | None:
 
 def _names(question: str, x: str, seed: int) -> dict[str, Any]:
     """Return random values for the letters of a question: matrices, columns, numbers; I is the unit matrix."""
-    source, found = random.Random(seed), dict[str, Any]()
+    source, values = random.Random(seed), dict[str, Any]()
     for letter in sorted({word for word in _words(question, "the question") if word[:1].isalpha()} | {x, f"d{x}"}):
         entries = [mp.mpf(source.randrange(-(10**9), 10**9)) / 10**9 for _ in range(_SIZE**2)]
         named = letter.removeprefix("d")[:1]
         columns = _SIZE if named.isupper() else 1
         is_number = letter == "lambda" or not named.isascii()
-        found[letter] = entries[0] if is_number else mp.matrix(_SIZE, columns)
+        values[letter] = entries[0] if is_number else mp.matrix(_SIZE, columns)
         for k in range(0 if is_number else _SIZE * columns):
-            found[letter][k // columns, k % columns] = entries[k] + 2 * (k % columns == k // columns)
-    return {**found, "I": mp.eye(_SIZE)}
+            values[letter][k // columns, k % columns] = entries[k] + 2 * (k % columns == k // columns)
+    return {**values, "I": mp.eye(_SIZE)}
 
 
 def _change(question: str, names: Names, x: str, along: Any) -> Any:
@@ -178,7 +178,7 @@ def _derivative(question: str, names: Names, x: str) -> Any:
     variable, value = names[x], _MatrixFormula(question, names, "the question").value
     if _shape(value) is not None and (value.cols, variable.cols) != (1, 1):
         raise refusal("the derivative of a matrix in a matrix", do=f"write the differential, with d{x} in it")
-    found = mp.matrix(
+    slopes = mp.matrix(
         variable.rows if _shape(value) is None else value.rows, variable.cols if _shape(value) is None else _SIZE
     )
     for j in range(variable.rows):
@@ -187,10 +187,10 @@ def _derivative(question: str, names: Names, x: str) -> Any:
             unit[j, k] = 1
             slope = _change(question, names, x, unit)
             if _shape(value) is None:
-                found[j, k] = slope
+                slopes[j, k] = slope
             else:
-                found[:, j] = slope
-    return found
+                slopes[:, j] = slope
+    return slopes
 
 
 def _difference(text: str, where: str, question: str, x: str, seed: int) -> str:

@@ -60,10 +60,10 @@ def _logarithmic(f: sp.Expr, x: sp.Symbol, order: int) -> Iterator[Wrong]:
 
 def _compositions(f: sp.Expr, x: sp.Symbol) -> Iterator[Wrong]:
     """Yield wrong second derivatives of f(g(x)), which is f''(g) g'^2 + f'(g) g''."""
-    found = outer_and_inner(f, {x: sp.S.One})
-    if found is None:
+    composition = outer_and_inner(f, {x: sp.S.One})
+    if composition is None:
         return
-    place, inner = found
+    place, inner = composition
     slot = sp.Dummy("u", real=True)
     first = partial(f.func(*(slot if k == place else part for k, part in enumerate(f.args))), place)
     if first is None:

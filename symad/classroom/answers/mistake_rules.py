@@ -51,10 +51,10 @@ def partial(node: sp.Expr, position: int) -> sp.Expr | None:
     if not isinstance(node, sp.Function) or isinstance(node, sp.Piecewise):
         return None
     try:
-        found = node.fdiff(position + 1)
+        slope = node.fdiff(position + 1)
     except (ArgumentIndexError, NotImplementedError):
         return None
-    return found if isinstance(found, sp.Expr) else None
+    return slope if isinstance(slope, sp.Expr) else None
 
 
 def outer_and_inner(node: sp.Expr, tangents: Tangents) -> tuple[int, sp.Expr] | None:
@@ -68,11 +68,11 @@ def outer_and_inner(node: sp.Expr, tangents: Tangents) -> tuple[int, sp.Expr] | 
 
 def chain(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     """The chain rule: no inner derivative, the inner one twice, no outer one, the outer one at the wrong place."""
-    found = outer_and_inner(node, tangents)
-    outer = partial(node, found[0]) if found else None
-    if found is None or outer is None:
+    composition = outer_and_inner(node, tangents)
+    outer = partial(node, composition[0]) if composition else None
+    if composition is None or outer is None:
         return
-    inner = found[1]
+    inner = composition[1]
     moved = along(inner, tangents)
     yield from _inner_missing(node, outer, inner, tangents)
     variables = [symbol for symbol in tangents if inner.has(symbol)]
@@ -81,11 +81,11 @@ def chain(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         words: Words = ("You multiplied twice by ", slope, ", the inner derivative of ", node)
         yield Wrong("double-counted", words, outer * moved * slope)
         for place, what in ((slope, "the inner derivative"), (variables[0], "the variable")):
-            at = _outer_at(node, found[0], place)
+            at = _outer_at(node, composition[0], place)
             words = ("You took the outer derivative of ", node, " at ", place, f", {what}, instead of at ", inner)
             yield Wrong("wrong place", words, at * moved)
             yield Wrong("wrong place", words, at * tangents[variables[0]])
-        yield from _inner_misplaced(node, found[0], slope, tangents[variables[0]])
+        yield from _inner_misplaced(node, composition[0], slope, tangents[variables[0]])
         words = ("You multiplied by ", inner, " itself, not by its derivative, in the derivative of ", node)
         yield Wrong("chain rule", words, outer * inner * tangents[variables[0]])
     if outer != node:
@@ -155,8 +155,8 @@ def integrated(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
 
 def _outer_at(node: sp.Expr, position: int, place: sp.Expr) -> sp.Expr:
     slot = sp.Dummy(real=True)
-    found = partial(node.func(*(slot if k == position else part for k, part in enumerate(node.args))), position)
-    return sp.S.NaN if found is None else found.subs(slot, place)
+    outer = partial(node.func(*(slot if k == position else part for k, part in enumerate(node.args))), position)
+    return sp.S.NaN if outer is None else outer.subs(slot, place)
 
 
 def sign(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:

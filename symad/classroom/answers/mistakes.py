@@ -61,8 +61,8 @@ def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tup
     ...     print(mistake)
     chain rule: You left out 2x, the inner derivative of sin(x²)
     """
-    found = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
-    return next(filter(None, found), ())
+    fitting = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
+    return next(filter(None, fitting), ())
 
 
 def of_differentiated_equation(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
@@ -101,9 +101,9 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     for attempt in range(ATTEMPTS):
         value, *values = sampler.values(sampler.point(attempt))
         going_on = [-1]  # the first expression is the written one
-        for place, (candidate, found) in enumerate(zip(looked_at, values, strict=True)):
-            if mp.isfinite(value) and mp.isfinite(found):
-                met[candidate] = met[candidate] + 1 if mp.almosteq(found, value, 1e-25, 1e-25) else _DIFFERS
+        for place, (candidate, candidate_value) in enumerate(zip(looked_at, values, strict=True)):
+            if mp.isfinite(value) and mp.isfinite(candidate_value):
+                met[candidate] = met[candidate] + 1 if mp.almosteq(candidate_value, value, 1e-25, 1e-25) else _DIFFERS
             if 0 <= met[candidate] < _PROBES:
                 going_on.append(place)
         sampler.keep(place + 1 for place in going_on)
@@ -151,13 +151,13 @@ def _derivations(before: sp.Expr, tangents: Tangents, rules: Sequence[Rule]) -> 
         derivative = along(node, tangents)
         for rule in rules:
             for number, wrong in enumerate(rule(node, tangents)):
-                made = Wrong(wrong.kind, wrong.words, right + outer * (wrong.value - derivative))
-                everywhere.setdefault(f"{rule.__name__} {number}", []).append(made)
-                yield made
-    for found in everywhere.values():
-        if len(found) > 1:
-            whole = sp.Add(*(wrong.value for wrong in found)) - (len(found) - 1) * right
-            yield Wrong(found[0].kind, (*found[0].words, " (and the same elsewhere)"), whole)
+                mistake = Wrong(wrong.kind, wrong.words, right + outer * (wrong.value - derivative))
+                everywhere.setdefault(f"{rule.__name__} {number}", []).append(mistake)
+                yield mistake
+    for mistakes in everywhere.values():
+        if len(mistakes) > 1:
+            whole = sp.Add(*(wrong.value for wrong in mistakes)) - (len(mistakes) - 1) * right
+            yield Wrong(mistakes[0].kind, (*mistakes[0].words, " (and the same elsewhere)"), whole)
 
 
 def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, sp.Expr]]:
@@ -223,10 +223,10 @@ def _other_orders(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
 
 def _repeated(problem: AnswerProblem, levels: Sequence[int]) -> sp.Expr:
     """Return the derivative along directions of levels, which may repeat."""
-    found = problem.formula
+    derivative = problem.formula
     for level in levels:
-        found = along(found, dict(zip(problem.symbols, problem.directions[(level,)], strict=True)))
-    return found
+        derivative = along(derivative, dict(zip(problem.symbols, problem.directions[(level,)], strict=True)))
+    return derivative
 
 
 def _other_levels(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:

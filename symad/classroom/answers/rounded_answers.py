@@ -65,7 +65,7 @@ Sample = tuple[dict[sp.Basic, Any], Any]
 def _samples(written: sp.Expr, expected: sp.Expr, unknowns: Sequence[sp.Symbol], decimals: Decimals) -> list[Sample]:
     """Return random points with the expected values; one point if there are no other names."""
     names = sorted((written.free_symbols | expected.free_symbols) - set(unknowns), key=str)
-    source, found = random.Random(5), list[Sample]()
+    source, samples = random.Random(5), list[Sample]()
     for attempt in range(_TRIES if names else 1):
         low, high = (0.2, 3.0) if attempt % 3 else (-2.0, 2.0)
         known: dict[sp.Basic, Any] = {name: constant(source.uniform(low, high)) for name in names}
@@ -76,8 +76,8 @@ def _samples(written: sp.Expr, expected: sp.Expr, unknowns: Sequence[sp.Symbol],
         except (UnknownValueError, ArithmeticError, ValueError, TypeError):
             continue
         if right.is_real and left.is_real:
-            found.append((known, right.real))
-    return found
+            samples.append((known, right.real))
+    return samples
 
 
 def _gap(written: sp.Expr, unknowns: Sequence[sp.Symbol], at: Sequence[Any], sample: Sample) -> tuple[Any, list[Any]]:

@@ -185,11 +185,11 @@ def normal_form(expression: sp.Expr) -> sp.Expr:
 
 def _denominator_terms(expression: sp.Expr) -> int:
     """Return a bound of the number of terms of the common denominator."""
-    found: dict[sp.Expr, int] = {}
+    terms: dict[sp.Expr, int] = {}
     for power in expression.atoms(sp.Pow):
         if power.exp.is_Integer and power.exp < 0:
-            found[power.base] = max(found.get(power.base, 1), expanded_terms(1 / power))
-    return min(int(sp.prod(list(found.values()))), _MOST_TERMS + 1)
+            terms[power.base] = max(terms.get(power.base, 1), expanded_terms(1 / power))
+    return min(int(sp.prod(list(terms.values()))), _MOST_TERMS + 1)
 
 
 def _degree(expression: sp.Expr) -> int:
@@ -233,8 +233,8 @@ class Sampler:
             return expression
         if isinstance(expression, AppliedUndef):
             return self._polynomial(expression.func, [0] * len(expression.args), expression.args)
-        if (found := named_partial(expression)) is not None:
-            return self._polynomial(found.function.func, found.orders, found.arguments)
+        if (derivative := named_partial(expression)) is not None:
+            return self._polynomial(derivative.function.func, derivative.orders, derivative.arguments)
         return expression.func(*map(self._concrete, expression.args))
 
     def _polynomial(self, function: Any, orders: Sequence[int], arguments: Sequence[sp.Expr]) -> sp.Expr:
@@ -242,15 +242,15 @@ class Sampler:
         forms = 1 if len(arguments) == 1 else 8
         if function not in self.numbers:
             self.numbers[function] = [[self.random.randrange(1, 50) for _ in range(_DEGREE)] for _ in range(forms)]
-        places, order, found = [self._concrete(argument) for argument in arguments], sum(orders), []
+        places, order, summands = [self._concrete(argument) for argument in arguments], sum(orders), []
         if order > _DEGREE - 3:
             raise LimitError(f"a derivative of order {order}")
         for row in self.numbers[function]:
             form = sum(row[k % _DEGREE] * place for k, place in enumerate(places)) + row[-1]
             slopes = sp.prod([sp.Integer(row[k % _DEGREE]) ** count for k, count in enumerate(orders)])
             powers = range(max(1, order), _DEGREE)
-            found += [row[k] * slopes * sp.ff(k, order) * form ** (k - order) / 10**k for k in powers]
-        return sp.Add(*found)
+            summands += [row[k] * slopes * sp.ff(k, order) * form ** (k - order) / 10**k for k in powers]
+        return sp.Add(*summands)
 
     def point(self, attempt: int) -> dict[int, Any]:
         """Return a random value for each symbol, from ranges that change with each attempt."""
@@ -264,11 +264,11 @@ class Sampler:
             exponents = {node: sp.Integer(self.random.choice((-3, -2, -1, 1, 2, 3, 4, 5))) for node in self.exponents}
             yield self.point(attempt) | exponents
 
-    def beside(self, found: Sequence[sp.Expr]) -> Iterator[dict[int, Any]]:
+    def beside(self, turns: Sequence[sp.Expr]) -> Iterator[dict[int, Any]]:
         """Yield points on both sides of each turn, then far ones."""
         named = {self.graph.atoms[node]: node for node in self.symbols}
         random_points = ({name: point[node] for name, node in named.items()} for point in map(self.point, count()))
-        near = (beside(turn, next(random_points), self.random) for turn in found for _ in range(2))
+        near = (beside(turn, next(random_points), self.random) for turn in turns for _ in range(2))
         away = (far(list(named), self.random) for _ in range(_FAR))
         yield from ({named[name]: value for name, value in point.items()} for point in chain(*near, away))
 
@@ -341,10 +341,10 @@ def _differs(values: Sequence[Any]) -> bool | None:
 
 def _stays(sampler: Sampler, point: dict[int, Any]) -> bool:
     """Whether a difference is the same in more digits, which rounding would not be."""
-    (gap, _), (again, size) = (_gap(sampler.values(point, times * DIGITS)) for times in (2, 4))
-    if gap is None or again is None:
+    (gap, _), (finer, size) = (_gap(sampler.values(point, times * DIGITS)) for times in (2, 4))
+    if gap is None or finer is None:
         return False
-    return bool(abs(again) > size * mp.mpf(10) ** -AGREED and abs(gap - again) < abs(again) / 100)
+    return bool(abs(finer) > size * mp.mpf(10) ** -AGREED and abs(gap - finer) < abs(finer) / 100)
 
 
 def _gap(values: Sequence[Any]) -> tuple[Any, Any]:

@@ -60,18 +60,18 @@ def _fraction(expression: sp.Expr, leaves: dict[sp.Symbol, Any], one: Any, numbe
         if part in known:
             continue
         if part.is_Symbol:
-            made = leaves[part], one
+            fraction = leaves[part], one
         elif part.is_Rational:
-            made = one * number(part), one
+            fraction = one * number(part), one
         elif part.is_Pow:
-            made = _power(*known[part.base], int(part.exp), limit)
+            fraction = _power(*known[part.base], int(part.exp), limit)
         else:
-            made = known[part.args[0]]
+            fraction = known[part.args[0]]
             for operand in part.args[1:]:
-                made = _joined(made, known[operand], part.is_Add, limit) if made else made
-        if made is None or max(map(len, made)) > limit:
+                fraction = _joined(fraction, known[operand], part.is_Add, limit) if fraction else fraction
+        if fraction is None or max(map(len, fraction)) > limit:
             return None
-        known[part] = made
+        known[part] = fraction
     return known[expression]
 
 

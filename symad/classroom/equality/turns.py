@@ -28,17 +28,17 @@ def turns(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
     >>> turns([sp.Abs(x - 5) + sp.Max(x, 7), sp.sqrt(x**2 - 4)])
     [x - 5, 7 - x, x**2 - 4]
     """
-    found: dict[sp.Expr, None] = {}
+    zeros: dict[sp.Expr, None] = {}
     for part in (part for expression in expressions for part in sp.preorder_traversal(expression)):
         if isinstance(part, sp.Abs | sp.sign | sp.Heaviside | sp.floor | sp.ceiling):
-            found[part.args[0]] = None
+            zeros[part.args[0]] = None
         elif isinstance(part, sp.Max | sp.Min):
-            found |= dict.fromkeys(left - right for left, right in combinations(part.args, 2))
+            zeros |= dict.fromkeys(left - right for left, right in combinations(part.args, 2))
         elif isinstance(part, Relational):
-            found[part.lhs - part.rhs] = None
+            zeros[part.lhs - part.rhs] = None
         elif isinstance(part, sp.Pow) and not part.exp.is_Integer:
-            found[part.base] = None
-    return [turn for turn in found if turn.free_symbols][:_MOST_TURNS]
+            zeros[part.base] = None
+    return [turn for turn in zeros if turn.free_symbols][:_MOST_TURNS]
 
 
 def is_at_turn(expression: sp.Expr, symbol: sp.Symbol) -> bool:

@@ -22,7 +22,7 @@ def with_bars(text: str, words: list[Token]) -> list[Token]:
     >>> " ".join(word.text for word in with_bars(text, scanned(text)))
     'x / |( x |) - |( |( x |) - 1 |) '
     """
-    found = list(words)
+    marked = list(words)
     for places in _levels(text, words):
         bars = [place for place in places if words[place].kind == "bar"]
         if len(bars) > _MOST:
@@ -35,8 +35,8 @@ def with_bars(text: str, words: list[Token]) -> list[Token]:
         if len(ways) > 1:
             _two(text, words, bars, ways)
         for place, opens in zip(bars, ways[0], strict=True):
-            found[place] = replace(words[place], text="|(" if opens else "|)")
-    return found
+            marked[place] = replace(words[place], text="|(" if opens else "|)")
+    return marked
 
 
 def _levels(text: str, words: Sequence[Token]) -> list[list[int]]:
@@ -81,10 +81,10 @@ def _ways(words: Sequence[Token], places: Sequence[int]) -> list[Way]:
 
 
 def _merged(entries: Iterable[tuple[tuple[int, bool], list[Way]]]) -> dict[tuple[int, bool], list[Way]]:
-    found: dict[tuple[int, bool], list[Way]] = {}
+    merged: dict[tuple[int, bool], list[Way]] = {}
     for state, ways in entries:
-        found[state] = [*found.get(state, []), *ways][:2]
-    return found
+        merged[state] = [*merged.get(state, []), *ways][:2]
+    return merged
 
 
 def _two(text: str, words: Sequence[Token], bars: Sequence[int], ways: Sequence[Way]) -> None:

@@ -76,8 +76,8 @@ class Calls(Cursor):
             slot = sp.Dummy(real=True)
             return sp.diff(function.head(slot), slot, order).xreplace({slot: at[0]})
 
-        made = self.computed(token, lambda: applied(head, arguments, function.largest))
-        return made if raised is None else self.computed(token, lambda: power(made, raised))
+        value = self.computed(token, lambda: applied(head, arguments, function.largest))
+        return value if raised is None else self.computed(token, lambda: power(value, raised))
 
     def _may_be_bare(self, function: Function) -> bool:
         return function.fewest == 1 and (self.at("+", "-") or self.starts()) and self.token.text != "["
@@ -282,9 +282,9 @@ class Calls(Cursor):
         if order and len(at) != 1:
             do = f"write a partial derivative as ∂₁{token.text}(x, y)"
             refuse(self.text, token.column, f"primes on {token.text} of {len(at)} arguments", do)
-        made = FormulaValue(derivative(function, at, [order] if order else []))
+        value = FormulaValue(derivative(function, at, [order] if order else []))
         opened = self.accept("[")
-        return self._along(token, opened, order, made) if opened else made
+        return self._along(token, opened, order, value) if opened else value
 
     def _following_is(self, texts: Sequence[str]) -> bool:
         """Whether these signs follow, with a number among them: ^(4)( after the name of a function."""
@@ -325,7 +325,7 @@ class Calls(Cursor):
         self.expect(")", opened)
         return int(number.text)
 
-    def _along(self, token: Token, opened: Token, order: int, made: FormulaValue) -> FormulaValue:
+    def _along(self, token: Token, opened: Token, order: int, value: FormulaValue) -> FormulaValue:
         """Return a derivative along the directions in brackets, one for each prime."""
         directions = [self.deeper(self.sum, lists=True)]
         while comma := self.accept(","):
@@ -335,7 +335,7 @@ class Calls(Cursor):
         if len(directions) != order:
             do = f"give {order} directions in the brackets"
             refuse(self.text, opened.column, f"{len(directions)} directions of a derivative of order {order}", do)
-        return self.computed(token, lambda: product([made, *directions]))
+        return self.computed(token, lambda: product([value, *directions]))
 
 
 def derivative(function: UndefinedFunction, at: Sequence[sp.Expr], orders: Sequence[int]) -> sp.Expr:
@@ -353,5 +353,5 @@ def derivative(function: UndefinedFunction, at: Sequence[sp.Expr], orders: Seque
             places.append((slots[k], argument))
         if order:
             wanted.append((slots[k], order))
-    found = function(*slots).diff(*wanted) if wanted else function(*slots)
-    return sp.Subs(found, *zip(*places, strict=True)) if places else found
+    expression = function(*slots).diff(*wanted) if wanted else function(*slots)
+    return sp.Subs(expression, *zip(*places, strict=True)) if places else expression

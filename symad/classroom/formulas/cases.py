@@ -34,10 +34,10 @@ def cases_of(text: str) -> list[tuple[str, str]] | None:
     >>> cases_of(r"\begin{cases} 1 & x>0 \\ -1 & \text{if } x<0 \end{cases}")
     [('1', 'x>0'), ('-1', 'x<0')]
     """
-    found = _CASES.search(text)
-    if found is None or text[: found.start()].strip(" $") or text[found.end() :].strip(" .;,$"):
+    match = _CASES.search(text)
+    if match is None or text[: match.start()].strip(" $") or text[match.end() :].strip(" .;,$"):
         return None
-    rows = [row.split("&") for row in found["rows"].split("\\\\") if row.strip()]
+    rows = [row.split("&") for row in match["rows"].split("\\\\") if row.strip()]
     if any(len(row) != 2 for row in rows):
         return None
     for sign, written in _SIGNS.items():

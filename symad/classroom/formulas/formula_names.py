@@ -121,8 +121,8 @@ def logarithm_to_a_base(word: str) -> str:
     >>> logarithm_to_a_base("log₂"), logarithm_to_a_base("log_a"), logarithm_to_a_base("logx")
     ('2', 'a', '')
     """
-    found = re.fullmatch(r"log_([0-9]+|[A-Za-z])", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word))
-    return found[1] if found else ""
+    match = re.fullmatch(r"log_([0-9]+|[A-Za-z])", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word))
+    return match[1] if match else ""
 
 
 def to_a_base(base: sp.Expr) -> Function:
@@ -194,12 +194,12 @@ def _declaration(name: str | None, value: Any) -> tuple[str, Name]:
     if name is None and not isinstance(value, sp.Symbol):
         raise ArgumentError(f"{value!r} as a name", do="give symbols, undefined functions, or a dict {name: value}")
     try:
-        made = sp.sympify(value, strict=True)
+        expression = sp.sympify(value, strict=True)
     except sp.SympifyError:
-        made = None
-    if not isinstance(made, sp.Expr):
+        expression = None
+    if not isinstance(expression, sp.Expr):
         raise ArgumentError(f"{value!r} as what {name!r} stands for", do="give a number or an expression")
-    return (name or value.name), made
+    return (name or value.name), expression
 
 
 def _function(word: str) -> UndefinedFunction:
@@ -311,16 +311,16 @@ def value(
 ) -> FormulaValue:
     """Return a value built from parts; Refused if SymPy fails or it is no finite number within the limits."""
     try:
-        made = build()
-        if made.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
+        expression = build()
+        if expression.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
             raise Refused("a value that is not finite", "leave out divisions by zero and infinities")
-        size = _size(made) if all(part.size is not None for part in parts) and made.is_number else None
+        size = _size(expression) if all(part.size is not None for part in parts) and expression.is_number else None
     except (ArithmeticError, AttributeError, RecursionError, TypeError, ValueError) as error:
         raise Refused(f"what cannot be computed ({type(error).__name__})", "write it differently") from error
-    for number in {made, *made.args[:1]}:
+    for number in {expression, *expression.args[:1]}:
         if number.is_Rational and _bits(number) > BIT_LIMIT:
             raise Refused("so long a number")
-    return FormulaValue(made, size, factors, literal)
+    return FormulaValue(expression, size, factors, literal)
 
 
 def _bits(number: sp.Rational) -> int:

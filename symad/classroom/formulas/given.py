@@ -82,37 +82,39 @@ def _names(x: Any) -> list[Any]:
 def _formula(expression: Any, x: Any, parameters: bool) -> Given:
     """Return an expression as a function of its symbols: of one number, or of a vector of them."""
     values = list(x.values()) if isinstance(x, Mapping) else None
-    shape, found = _inputs(expression, list(x) if isinstance(x, Mapping) else x)
-    if isinstance(x, Mapping) and len(found) == 1:
+    shape, symbols = _inputs(expression, list(x) if isinstance(x, Mapping) else x)
+    if isinstance(x, Mapping) and len(symbols) == 1:
         shape = ()
-    inputs = object_array(found, shape)
-    formula = formula_of([inputs if shape else found[0]], expression)
+    inputs = object_array(symbols, shape)
+    formula = formula_of([inputs if shape else symbols[0]], expression)
     if not parameters:
-        _check_known(formula, found)
+        _check_known(formula, symbols)
     if values is None:
-        return Given(formula, inputs if shape else found[0], found, formula=True)
-    return Given(formula, _vector(values) if shape else values[0], found, formula=True)
+        return Given(formula, inputs if shape else symbols[0], symbols, formula=True)
+    return Given(formula, _vector(values) if shape else values[0], symbols, formula=True)
 
 
 def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, ...]]:
     """Return the shape of x and its symbols. A name is the expression's symbol of that name."""
     if isinstance(x, list | tuple | str) and not x:
         raise refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
-    shape, found = flattened(_named(expression, x), "x")
+    shape, inputs = flattened(_named(expression, x), "x")
     texts = [name for name in _names(x) if isinstance(name, str)]
-    symbols_named(texts, [s for s in _free_symbols(expression) if s not in found or plain(s.name) in map(plain, texts)])
-    names = {getattr(symbol, "name", None): symbol for symbol in found}
+    symbols_named(
+        texts, [s for s in _free_symbols(expression) if s not in inputs or plain(s.name) in map(plain, texts)]
+    )
+    names = {getattr(symbol, "name", None): symbol for symbol in inputs}
     for symbol in _free_symbols(expression):
         if names.get(symbol.name, symbol) != symbol:
             why = "the expression has one with other assumptions, which would be a constant"
             raise refusal(f"two different symbols {symbol}", why, "give the same symbol in both")
-    for symbol in found:
+    for symbol in inputs:
         if not can_be_input(symbol):
             why = "f is an expression, which is looked at in its symbols"
             raise refusal(f"x = {symbol}", why, f"give {_FORMS}")
-    if len(set(found)) < len(found):
+    if len(set(inputs)) < len(inputs):
         raise refusal(f"x = {x}", "a symbol stands in it twice", "give each symbol once")
-    return shape, tuple(found)
+    return shape, tuple(inputs)
 
 
 def _named(expression: Any, x: Any) -> Any:
@@ -130,15 +132,15 @@ def _named(expression: Any, x: Any) -> Any:
 def _free_symbols(expression: Any) -> list[sp.Symbol]:
     seen: set[int] = set()
     stack: list[Any] = [expression]
-    found: dict[sp.Symbol, None] = {}
+    symbols: dict[sp.Symbol, None] = {}
     while stack:
         part = stack.pop()
         if id(part) not in seen:
             seen.add(id(part))
             if isinstance(part, sp.Symbol):
-                found[part] = None
+                symbols[part] = None
             stack += list(part.args if isinstance(part, sp.Basic) else part)
-    return list(found)
+    return list(symbols)
 
 
 def _check_known(formula: TracedFormula, inputs: Sequence[sp.Basic]) -> None:

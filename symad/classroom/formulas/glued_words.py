@@ -133,10 +133,10 @@ def _ways(
     word: str, names: Mapping[str, Name], called: bool, in_parentheses: bool, bare: Container[str]
 ) -> Iterable[Way]:
     """Return at most a few splits of a word, those with whole functions before letters."""
-    found: list[list[Way]] = [[()], *([] for _ in word)]
+    ways_to: list[list[Way]] = [[()], *([] for _ in word)]
     for end in range(1, len(word) + 1):
         for start in range(end):
-            if not found[start]:
+            if not ways_to[start]:
                 continue
             piece, is_last = word[start:end], end == len(word)
             before = word[:start]
@@ -146,9 +146,9 @@ def _ways(
             else:
                 fits = piece in bare or _is_factor(piece, names, called, in_parentheses, is_last)
             if fits:
-                ways = [(*way, piece) for way in found[start] if not (piece.isdigit() and way[-1] not in FUNCTIONS)]
-                found[end] = [*found[end], *ways][:_MOST_WAYS]
-    return found[-1]
+                ways = [(*way, piece) for way in ways_to[start] if not (piece.isdigit() and way[-1] not in FUNCTIONS)]
+                ways_to[end] = [*ways_to[end], *ways][:_MOST_WAYS]
+    return ways_to[-1]
 
 
 def _is_factor(piece: str, names: Mapping[str, Name], called: bool, in_parentheses: bool, is_last: bool) -> bool:

@@ -54,13 +54,13 @@ class _Rewriter:
 
     def whole(self) -> list[Token]:
         """Return all words."""
-        found = self._sequence()
+        words = self._sequence()
         if self._next.kind != "end":
             self._refuse("}", self._next)
-        if len(found) > TOKEN_LIMIT:
+        if len(words) > TOKEN_LIMIT:
             what = "a formula of too many words"
-            refuse(self.text, found[TOKEN_LIMIT].column, what, f"give at most {TOKEN_LIMIT} numbers and signs")
-        return [*found, self._next]
+            refuse(self.text, words[TOKEN_LIMIT].column, what, f"give at most {TOKEN_LIMIT} numbers and signs")
+        return [*words, self._next]
 
     @property
     def _next(self) -> Token:
@@ -77,10 +77,10 @@ class _Rewriter:
 
     def _sequence(self) -> list[Token]:
         """Return the words before the closing brace or the end."""
-        found: list[Token] = []
+        words: list[Token] = []
         while self._next.kind != "end" and self._next.text != "}":
-            found += self._item(found)
-        return found
+            words += self._item(words)
+        return words
 
     def _item(self, before: list[Token]) -> list[Token]:
         word = self._take()
@@ -109,12 +109,12 @@ class _Rewriter:
         self.depth += 1
         if self.depth > _DEPTH:
             refuse(self.text, opened.column, "too deep a formula", f"nest at most {_DEPTH} levels")
-        found = self._sequence()
+        words = self._sequence()
         if self._take().text != "}":
             refuse(self.text, opened.column, "'{' that is never closed", "write '}' where it ends")
         self.depth -= 1
-        self._check_closed(found)
-        return found
+        self._check_closed(words)
+        return words
 
     def _check_closed(self, inside: list[Token]) -> None:
         """Refuse a parenthesis that opens inside braces and closes outside, or the reverse."""
@@ -196,8 +196,8 @@ class _Rewriter:
             return [replace(word, kind="bar", text=_BARS[word.text])]
         if word.text == "\\prime":
             return [replace(word, kind="prime", text="'")]
-        if (made := self._structures().get(name)) is not None:
-            return made(word)
+        if (reader := self._structures().get(name)) is not None:
+            return reader(word)
         if word.text in _UPRIGHT | _FONTS:
             return self._upright(word)
         name = name.removeprefix("var")  # \\varphi

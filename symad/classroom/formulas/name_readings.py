@@ -46,9 +46,9 @@ class NameReadings(Calls):
             return self.undefined(token, stands_for)
         if stands_for is not None and token.text in self.bare:
             if self.token.kind == "prime":
-                made = self.differentiated(token, FormulaValue(stands_for), self.point, self.primes())
+                value = self.differentiated(token, FormulaValue(stands_for), self.point, self.primes())
                 self.position += 3 * self._is_at_point()  # u'(x)
-                return made
+                return value
             if self._is_at_point():
                 self.two(token, f"{token.text}({self.point})", token.text, f"{token.text}*{self.point}")
         if stands_for is not None:
@@ -81,10 +81,10 @@ class NameReadings(Calls):
             if number < 2:
                 refuse(self.text, token.column, f"a logarithm to the base {number}", "take a base of 2 or more")
             return to_a_base(number)
-        found = known(self.names, base)
-        if isinstance(found, UndefinedFunction) or (found is None and not self.others):
+        base_value = known(self.names, base)
+        if isinstance(base_value, UndefinedFunction) or (base_value is None and not self.others):
             refuse(self.text, token.column, f"the base {base!r}", "declare it", "it stands for nothing here")
-        return to_a_base(CONSTANTS.get(base, symbol_of(base)) if found is None else found)
+        return to_a_base(CONSTANTS.get(base, symbol_of(base)) if base_value is None else base_value)
 
     def _next_factor(self) -> str:
         """Return the text of the current factor."""
@@ -139,10 +139,10 @@ class NameReadings(Calls):
 
     def _ask_about_index(self, token: Token) -> None:
         """Refuse x3, which may be x_3 or x^3, unless the formula uses indices throughout."""
-        found = re.fullmatch(r"([a-z])([2-9]|[1-9][0-9])", token.text)
-        if found is None or (found[1] not in _VARIABLES and found[1] not in self.names):
+        match = re.fullmatch(r"([a-z])([2-9]|[1-9][0-9])", token.text)
+        if match is None or (match[1] not in _VARIABLES and match[1] not in self.names):
             return
-        letter, digits = found.groups()
+        letter, digits = match.groups()
         words = {word.text for word in self.tokens if word.kind == "name"} | set(self.names)
         if not words & {letter + digit for digit in ("0", "1", "_0", "_1", "₀", "₁")}:
             self.two(token, f"{token.text!r}", f"{letter}^{digits}", f"{letter}_{digits}")
@@ -163,7 +163,7 @@ class NameReadings(Calls):
     def _has_order(self, place: int) -> bool:
         """Whether the order of a derivative follows, as in f^(4)(x)."""
         following = self.tokens[place : place + 5]
-        return [each.text for each in following if each.kind != "number"] == ["**", "(", ")", "("]
+        return [token.text for token in following if token.kind != "number"] == ["**", "(", ")", "("]
 
     def _is_evident(self, place: int) -> bool:
         """Whether the letter at a place can only be a function there."""
@@ -254,8 +254,8 @@ class NameReadings(Calls):
         while not closed and self.starts() and self.token.kind not in ("number", "fraction", "derivative"):
             factors.append(self.power())
         self._check_derivative_ends(token, start, closed=closed or start.text in ("(", "["))
-        made = self.computed(token, lambda: product(factors))
-        return self.differentiated(token, made, variable, token.order)
+        value = self.computed(token, lambda: product(factors))
+        return self.differentiated(token, value, variable, token.order)
 
     def _check_derivative_ends(self, token: Token, start: Token, *, closed: bool) -> None:
         """Refuse a factor that may or may not be differentiated: d/dx x^2 + x, d/dx x * y."""

@@ -84,10 +84,10 @@ def read_formula(
     >>> read_formula(r"\\frac{d}{dx} \\left(\\sin^2 x\\right) + |x|")
     2*sin(x)*cos(x) + Abs(x)
     """
-    found = reading(text, declared(names), others=others, functions=functions, point=point)
-    for note in found.notes:
+    formula = reading(text, declared(names), others=others, functions=functions, point=point)
+    for note in formula.notes:
         warnings.warn(note, NotationWarning, stacklevel=2)
-    return found.expression
+    return formula.expression
 
 
 def reading(

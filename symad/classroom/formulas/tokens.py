@@ -116,12 +116,12 @@ def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]
         raise ArgumentError(f"a {type(text).__name__} as a formula", do="give a str such as 'x**2*sin(x)'")
     if len(text) > LENGTH_LIMIT:
         refuse(text, LENGTH_LIMIT, f"a formula of {len(text)} characters", f"give at most {LENGTH_LIMIT} characters")
-    found: list[Token] = []
+    tokens: list[Token] = []
     position, spaced, last = start, False, _last(text, start, len(text) if end is None else end)
     while position < last:
         sign = _derivative_sign(text, position, spaced)
         if sign is not None:
-            found.append(sign)
+            tokens.append(sign)
             spaced, position = False, sign.end
             continue
         match = _TOKENS.match(text, position, last)
@@ -130,11 +130,11 @@ def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]
         if match.lastgroup == "space":
             spaced, position = True, match.end()
             continue
-        found += _tokens(text, match, spaced)
+        tokens += _tokens(text, match, spaced)
         spaced, position = False, match.end()
-        if len(found) > TOKEN_LIMIT:
+        if len(tokens) > TOKEN_LIMIT:
             refuse(text, position - 1, "a formula of too many words", f"give at most {TOKEN_LIMIT} numbers and signs")
-    return [*found, Token("end", "", last, spaced, last)]
+    return [*tokens, Token("end", "", last, spaced, last)]
 
 
 def _last(text: str, start: int, end: int) -> int:
@@ -149,16 +149,16 @@ def _derivative_sign(text: str, position: int, spaced: bool) -> DerivativeSign |
     """Return d/dx before an operand, or \frac{dy}{dx}, at a position of a text."""
     if text[position] not in "\\d∂":
         return None
-    found = _LATEX_SIGN.match(text, position) or _PLAIN_SIGN.match(text, position)
-    if found is None:
+    match = _LATEX_SIGN.match(text, position) or _PLAIN_SIGN.match(text, position)
+    if match is None:
         return None
-    above, raised, of, variable, below, raised_below = found.groups()
-    order, again = (int((plain or raised or "1").translate(RAISED)) for plain, raised in
+    above, raised, of, variable, below, raised_below = match.groups()
+    order, lower = (int((plain or raised or "1").translate(RAISED)) for plain, raised in
                     ((above, raised), (below, raised_below)))  # fmt: skip
-    if order != again or not order:
-        refuse(text, position, f"a derivative of order {order} above and {again} below", "write the same order in both")
+    if order != lower or not order:
+        refuse(text, position, f"a derivative of order {order} above and {lower} below", "write the same order in both")
     variable = variable.removeprefix("\\")
-    return DerivativeSign("derivative", variable, position, spaced, found.end(), order, of or "")
+    return DerivativeSign("derivative", variable, position, spaced, match.end(), order, of or "")
 
 
 def _tokens(text: str, match: re.Match[str], spaced: bool) -> Iterator[Token]:

@@ -38,9 +38,9 @@ class Unreadable(str):
     error: ArgumentError
 
     def __new__(cls, error: ArgumentError) -> Unreadable:
-        made = super().__new__(cls)
-        made.error = error
-        return made
+        unreadable = super().__new__(cls)
+        unreadable.error = error
+        return unreadable
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class Graded(Shown):
 
     def row(self) -> tuple[str, ...]:
         """Return the line of the answer in a table of marks."""
-        found, mark = self.found, "" if self.mark is None else f"{self.mark:g}"
-        line = str(found.line.number) if found is not None and found.line is not None else ""
-        term = signs_of(found.term) if found is not None and found.term is not None else ""
-        note = self.problem.split("\n")[0] or "; ".join(map(str, found.mistakes if found is not None else ()))
+        checked, mark = self.found, "" if self.mark is None else f"{self.mark:g}"
+        line = str(checked.line.number) if checked is not None and checked.line is not None else ""
+        term = signs_of(checked.term) if checked is not None and checked.term is not None else ""
+        note = self.problem.split("\n")[0] or "; ".join(map(str, checked.mistakes if checked is not None else ()))
         kinds = " or ".join(self.mistakes)
         return (self.name, mark, f"{self.question.points:g}", self.verdict, line, term, kinds, note)
 
@@ -111,29 +111,31 @@ class GradedClass(Shown):
     @cached_property
     def mistakes(self) -> dict[str, list[str]]:
         """The kinds of mistakes with the names of the pupils who may have made them, most frequent first."""
-        counts = Counter(kind for each in self.graded for kind in dict.fromkeys(each.mistakes))
-        return {kind: [each.name for each in self.graded if kind in each.mistakes] for kind, _ in counts.most_common()}
+        counts = Counter(kind for graded in self.graded for kind in dict.fromkeys(graded.mistakes))
+        return {
+            kind: [graded.name for graded in self.graded if kind in graded.mistakes] for kind, _ in counts.most_common()
+        }
 
     def document(self) -> Document:
         """Return the page of the class."""
-        verdicts = Counter(each.verdict for each in self.graded)
+        verdicts = Counter(graded.verdict for graded in self.graded)
         told = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
         blocks: list[Block] = [Heading(self.title, 1), Paragraph(f"{told}.")]
         if self.mistakes:
             rows: list[tuple[Cell, ...]] = [(kind, str(len(who)), _few(who)) for kind, who in self.mistakes.items()]
             caption = "an answer may have come about in several ways, and counts for each"
             blocks += [Heading("Mistakes"), Table(("mistake", "answers", "whose"), tuple(rows), "lrl", caption)]
-        if unread := [each for each in self.graded if each.mark is None]:
-            notes = tuple((each.name, each.verdict, each.row()[-1]) for each in unread)
+        if unread := [graded for graded in self.graded if graded.mark is None]:
+            notes = tuple((graded.name, graded.verdict, graded.row()[-1]) for graded in unread)
             blocks += [Heading("For the teacher to look at"), Table(("name", "", "why"), notes)]
-            if any("recommended" in each.problem for each in unread):
+            if any("recommended" in graded.problem for graded in unread):
                 said = 'A question says once for a class what a notation means: readings = {"1/2x" = "1/(2x)"}.'
                 blocks.append(Paragraph(said))
-        marks = tuple(self._row(each) for each in self.graded)
+        marks = tuple(self._row(graded) for graded in self.graded)
         return (*blocks, Heading("Marks"), Table(("name", "mark", "verdict", "line", "mistake"), marks, "lrlrl"))
 
-    def _row(self, each: Graded) -> tuple[Cell, ...]:
-        name, mark, _, verdict, line, _, kinds, _ = each.row()
+    def _row(self, graded: Graded) -> tuple[Cell, ...]:
+        name, mark, _, verdict, line, _, kinds, _ = graded.row()
         style = _STYLES.get(verdict)
         return (name, mark, Marked(verdict, style) if style else verdict, line, kinds)
 
@@ -142,7 +144,7 @@ class GradedClass(Shown):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(tuple(map(_cell, each.row())) for each in self.graded)
+        writer.writerows(tuple(map(_cell, graded.row())) for graded in self.graded)
         return text.getvalue()
 
     def write_pages(self, folder: str | Path) -> list[Path]:
@@ -154,8 +156,8 @@ class GradedClass(Shown):
             raise ArgumentError(
                 f"the folder {str(folder)!r}", why=error.strerror or str(error), do="choose another one"
             ) from error
-        names = (f"{number:03d}-{_file_name(each.name)}.html" for number, each in enumerate(self.graded, 1))
-        pages = [each.save(folder / name) for each, name in zip(self.graded, names, strict=True)]
+        names = (f"{number:03d}-{_file_name(graded.name)}.html" for number, graded in enumerate(self.graded, 1))
+        pages = [graded.save(folder / name) for graded, name in zip(self.graded, names, strict=True)]
         return [self.save(folder / "class.html"), *pages]
 
 
@@ -210,8 +212,8 @@ def read_answers(path: str | Path, name_column: str = "", answer_column: str = "
     """
     path = Path(path)
     if path.is_dir():
-        files = sorted(each for each in path.iterdir() if not each.name.startswith(".") and not _is_folder(each))
-        return [(_shown_name(each.stem), _answer(each)) for each in files]
+        files = sorted(file for file in path.iterdir() if not file.name.startswith(".") and not _is_folder(file))
+        return [(_shown_name(file.stem), _answer(file)) for file in files]
     if path.suffix.lower() != ".csv":
         raise ArgumentError(f"{str(path)!r} as answers", do="give a folder of text files, or a .csv file")
     rows = csv.DictReader(io.StringIO(_text(path)))
@@ -255,11 +257,11 @@ def _text(path: Path, largest: int = LARGEST_TABLE) -> str:
 
 
 def _column(header: Iterable[str], wanted: str, usual: str, path: Path) -> str:
-    found = [name for name in header if name.strip().lower() == (wanted or usual).lower()]
-    if len(found) != 1:
+    columns = [name for name in header if name.strip().lower() == (wanted or usual).lower()]
+    if len(columns) != 1:
         do = f"call one of {', '.join(header) or 'no columns'} {usual!r}, or name it with --{usual}-column"
         raise ArgumentError(f"no column {wanted or usual!r} in {str(path)!r}", do=do)
-    return found[0]
+    return columns[0]
 
 
 def _few(names: list[str]) -> str:

@@ -55,7 +55,7 @@ def grade_for_stack(question: Question, answer: Mapping[str, Any] | str, name: s
     (True, 1.0)
     """
     text = answer if isinstance(answer, str) else answer.get("answers", {}).get(name)
-    text = re.sub(r"%(?:e|pi)\b", lambda found: _MAXIMA[found[0]], text) if isinstance(text, str) else ""
+    text = re.sub(r"%(?:e|pi)\b", lambda match: _MAXIMA[match[0]], text) if isinstance(text, str) else ""
     graded = _graded(question, name, text)
     part, said = _part(graded), feedback(graded)
     return {
@@ -71,21 +71,21 @@ def grade_for_stack(question: Question, answer: Mapping[str, Any] | str, name: s
 
 def feedback(graded: Graded) -> str:
     """Return feedback for a pupil as HTML. Typed text is escaped."""
-    found = graded.found
-    if found is None:
+    checked = graded.found
+    if checked is None:
         first, *rest = graded.problem.split("\n")
         shown = "<pre>" + escape("\n".join(rest)) + "</pre>" if rest else ""
         return f"<p>It could not be read: {escape(first)}</p>{shown}"
-    if found.right is None:
+    if checked.right is None:
         return "<p>It cannot be decided by the computer: a teacher has to look at it.</p>"
-    if found.right:
-        return "<p>Right.</p>" if found.finished else "<p>Right so far, but not finished.</p>"
+    if checked.right:
+        return "<p>Right.</p>" if checked.finished else "<p>Right so far, but not finished.</p>"
     line = (
-        f"<p>Line {found.line.number} is the first wrong one: <code>{escape(found.line.text)}</code></p>"
-        if found.line
+        f"<p>Line {checked.line.number} is the first wrong one: <code>{escape(checked.line.text)}</code></p>"
+        if checked.line
         else ""
     )
-    ways = "".join(f"<li>{escape(str(mistake))}</li>" for mistake in found.mistakes)
+    ways = "".join(f"<li>{escape(str(mistake))}</li>" for mistake in checked.mistakes)
     return line + (f"<ul>{ways}</ul>" if ways else "<p>No usual mistake leads there.</p>")
 
 

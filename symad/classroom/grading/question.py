@@ -73,7 +73,9 @@ class Question:
         formula = read_formula(self.formula, names)
         free = sorted(formula.free_symbols, key=str)
         named = set(map(plain, _names(self.directions)))
-        variables = symbols_named(self.variables, free) or [each for each in free if plain(each.name) not in named]
+        variables = symbols_named(self.variables, free) or [
+            letter for letter in free if plain(letter.name) not in named
+        ]
         if not variables:
             raise ArgumentError(f"no variable in {self.formula!r}", do='write a formula of x, or variables = ["x"]')
         at = {symbol_of(name).name: value for name, value in self.at.items()}
@@ -116,51 +118,51 @@ def read_question(path: str | Path) -> Question:
             text = file.read(LARGEST + 1)
         if len(text) > LARGEST:
             raise ArgumentError(f"a question of more than {LARGEST:,} bytes in {str(path)!r}", do="give a shorter file")
-        found = tomllib.loads(text.decode("utf-8"))
+        parts = tomllib.loads(text.decode("utf-8"))
     except RecursionError as error:
         raise ArgumentError(f"cannot read {str(path)!r}", why="it is nested too deep", do="write it flat") from error
     except (OSError, ValueError) as error:  # invalid UTF-8 or TOML, or integers with thousands of digits
         raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do='write a line formula = "x^3"') from error
-    return question_of(found, str(path))
+    return question_of(parts, str(path))
 
 
-def question_of(found: Mapping[str, Any], where: str = "question") -> Question:
+def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
     """Return a question from its named parts; ArgumentError for an unknown or invalid part."""
-    known = {each.name: each for each in fields(Question)}
-    for name in found:
+    known = {field.name: field for field in fields(Question)}
+    for name in parts:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             do = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
             raise ArgumentError(f"{name!r} in a question", where=where, do=do)
-    if not isinstance(found.get("formula"), str):
+    if not isinstance(parts.get("formula"), str):
         raise ArgumentError("a question without a formula", where=where, do='write formula = "x^3"')
     for name in ("variables", "functions", "epsilons", "directions"):
-        entries = found.get(name, [])
+        entries = parts.get(name, [])
         fits = isinstance(entries, list | tuple) and (name == "directions" or all(isinstance(e, str) for e in entries))
         if not fits:
             raise ArgumentError(
                 f"{name} = {entries!r}", where=where, do=f'give a list of names, such as {name} = ["v"]'
             )
     for name in ("points", "unfinished"):
-        number = found.get(name, 1)
+        number = parts.get(name, 1)
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**6:
             raise ArgumentError(f"{name} = {number!r}"[:80], where=where, do="give a number from 0")
-    order, title, at = found.get("order", 1), found.get("title", ""), found.get("at", {})
+    order, title, at = parts.get("order", 1), parts.get("title", ""), parts.get("at", {})
     if type(order) is not int or not 1 <= order <= MOST_ORDERS:
         raise ArgumentError(f"order = {order!r}"[:80], where=where, do=f"give a number from 1 to {MOST_ORDERS}")
     if not isinstance(title, str):
         raise ArgumentError(f"title = {title!r}"[:80], where=where, do='write title = "..."')
     if not isinstance(at, Mapping) or not all(isinstance(value, int | float | str) for value in at.values()):
         raise ArgumentError(f"at = {at!r}"[:80], where=where, do="write at = {x = 2}")
-    readings = found.get("readings", {})
+    readings = parts.get("readings", {})
     if not isinstance(readings, Mapping) or not all(isinstance(e, str) and e for e in (*readings, *readings.values())):
         raise ArgumentError(f"readings = {readings!r}"[:80], where=where, do='write readings = {"1/2x" = "x/2"}')
-    lists = {name: tuple(entries) for name, entries in found.items() if isinstance(entries, list)}
-    return Question(**{**found, **lists})
+    lists = {name: tuple(entries) for name, entries in parts.items() if isinstance(entries, list)}
+    return Question(**{**parts, **lists})
 
 
 def _names(directions: Iterable[Any]) -> set[str]:
-    parts = [part for each in directions for part in (each if isinstance(each, list | tuple) else [each])]
+    parts = [part for item in directions for part in (item if isinstance(item, list | tuple) else [item])]
     return {part for part in parts if isinstance(part, str)}
 
 

@@ -42,8 +42,8 @@ def gathered(graph: Graph, known: Mapping[int, Whole], count: int, nodes: Nodes,
     if len(columns) == 1 or all(isinstance(column, int) or np.ndim(column) == 1 for column in columns):
         result: Nodes = nodes[tuple(columns)]
         return result
-    pieces = [nodes[tuple(c[k] if isinstance(c, np.ndarray) else c for c in columns)] for k in range(count)]
-    return np.stack(pieces)
+    repetitions = [nodes[tuple(c[k] if isinstance(c, np.ndarray) else c for c in columns)] for k in range(count)]
+    return np.stack(repetitions)
 
 
 def _column(graph: Graph, known: Mapping[int, Whole], part: Any) -> Any:

@@ -106,7 +106,7 @@ class StaleValueCheck:
         state = ReachableState(self._f, *self._static, largest=LARGEST)
         return state, generator_states() if state.asks else ()
 
-    def tell(self, traced: Traced, again: Callable[[], Traced]) -> None:
+    def tell(self, traced: Traced, retrace: Callable[[], Traced]) -> None:
         """Warn (FrozenValueWarning) about values that a trace has frozen; `again` traces the function once more."""
         if not (self._suspect or _changed(self._before)):
             return
@@ -116,7 +116,7 @@ class StaleValueCheck:
         before = self._state() if _changed(self._before) else self._before
         with noting_inputs() as noted:
             try:
-                node = _first_difference(traced, again())
+                node = _first_difference(traced, retrace())
             except Exception as error:
                 discard_recorded_error(error)
                 LOG.debug("%s is not traced once more: %s", name_of(self._f), error)

@@ -110,8 +110,8 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
         if function in COMPLEX_FUNCTIONS:
-            found = COMPLEX_FUNCTIONS[function](*args, **keywords)
-            return made(found.real, found.imag) if isinstance(found, ComplexArray) else found
+            value = COMPLEX_FUNCTIONS[function](*args, **keywords)
+            return made(value.real, value.imag) if isinstance(value, ComplexArray) else value
         if function in _SEPARATE and len(args) > 1:
             return tuple(map(function, args))
         if function in (*_MOVING, *_SEPARATE) and isinstance(args[0], ComplexArray):
@@ -167,11 +167,11 @@ def _with_gaps(part: Any, model: Any) -> Any:
     return numbers
 
 
-def in_its_order(found: Any, model: Any) -> Any:
+def in_its_order(array: Any, model: Any) -> Any:
     """Return a real array, in memory in the order of a model."""
-    if not is_traced(found) or not np.ndim(found):
-        return found
-    return wrap(in_order_of(found.nodes, np.asarray(_elements(model))), found.scope)
+    if not is_traced(array) or not np.ndim(array):
+        return array
+    return wrap(in_order_of(array.nodes, np.asarray(_elements(model))), array.scope)
 
 
 def _elements(part: Any) -> Any:
@@ -181,11 +181,11 @@ def _elements(part: Any) -> Any:
 
 def complex_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Return a ufunc of numbers of which some are complex; into `out=` where that is a complex array."""
-    found = COMPLEX_UFUNCS.get(ufunc.__name__)
+    function = COMPLEX_UFUNCS.get(ufunc.__name__)
     (target,) = keywords["out"] if set(keywords) == {"out"} else (None,)
-    if found is None or method != "__call__" or (keywords and not isinstance(target, ComplexArray)):
+    if function is None or method != "__call__" or (keywords and not isinstance(target, ComplexArray)):
         refuse(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
-    result = found(*map(parts, inputs))
+    result = function(*map(parts, inputs))
     result = made(result.real, result.imag) if isinstance(result, ComplexArray) else result
     if target is None or not target.ndim:  # a number has no place of its own
         return result

@@ -56,20 +56,20 @@ def _power(z: Parts, exponent: Parts) -> ComplexArray:
         return _product(base, int(count))
     is_zero = np.hypot(*base) == 0
     logarithm = _log((np.where(is_zero, 1.0, base[0]), base[1]))
-    found = _exp(parts(multiplied(exponent, (logarithm.real, logarithm.imag))))
-    return ComplexArray(np.where(is_zero, 0.0, found.real), np.where(is_zero, 0.0, found.imag))
+    power = _exp(parts(multiplied(exponent, (logarithm.real, logarithm.imag))))
+    return ComplexArray(np.where(is_zero, 0.0, power.real), np.where(is_zero, 0.0, power.imag))
 
 
 def _product(z: Parts, count: int) -> ComplexArray:
-    made, factor, left = None, ComplexArray(*z), abs(count)
+    product, factor, left = None, ComplexArray(*z), abs(count)
     while left:
         if left % 2:
-            made = factor if made is None else multiplied(parts(made), parts(factor))
+            product = factor if product is None else multiplied(parts(product), parts(factor))
         left //= 2
         factor = multiplied(parts(factor), parts(factor)) if left else factor
-    if made is None:
+    if product is None:
         return ComplexArray(np.ones(np.shape(z[0])), np.zeros(np.shape(z[0])))
-    return COMPLEX_UFUNCS["divide"]((1.0, None), parts(made)) if count < 0 else made
+    return COMPLEX_UFUNCS["divide"]((1.0, None), parts(product)) if count < 0 else product
 
 
 def _sin(z: Parts) -> ComplexArray:
@@ -103,8 +103,8 @@ def _tan(z: Parts) -> ComplexArray:
 
 def _scaled_log(factor: float) -> Callable[[Parts], ComplexArray]:
     def handler(z: Parts) -> ComplexArray:
-        found = _log(z)
-        return ComplexArray(found.real * factor, found.imag * factor)
+        logarithm = _log(z)
+        return ComplexArray(logarithm.real * factor, logarithm.imag * factor)
 
     return handler
 

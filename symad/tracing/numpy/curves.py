@@ -68,14 +68,14 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     spacings = spacings * len(axes) if len(spacings) == 1 else spacings
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
-    made = []
+    slopes_of_axes = []
     for spacing, k in zip(spacings, axes, strict=True):
         rows = np.moveaxis(f, k, 0)
         if len(rows) < edge_order + 1:
             raise ValueError("np.gradient needs at least edge_order + 1 elements along each axis")
         slopes = _slopes(rows, *_neighbour_distances(spacing, len(rows), f.ndim), edge_order)
-        made.append(np.moveaxis(slopes, 0, k))
-    return made[0] if len(made) == 1 else tuple(made)
+        slopes_of_axes.append(np.moveaxis(slopes, 0, k))
+    return slopes_of_axes[0] if len(slopes_of_axes) == 1 else tuple(slopes_of_axes)
 
 
 def _neighbour_distances(spacing: Any, count: int, rank: int) -> tuple[Any, bool]:
@@ -121,8 +121,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     reduced = np.mod(steps + half, period) - half
     reduced = np.where((reduced == -half) & (steps > 0), half, reduced)
     correction = np.where(np.abs(steps) < (half if discont is None else discont), 0, reduced - steps)
-    made = np.concatenate([rows[..., :1], rows[..., 1:] + np.cumsum(correction, axis=-1)], axis=-1)
-    return np.moveaxis(made, -1, axis)
+    unwrapped = np.concatenate([rows[..., :1], rows[..., 1:] + np.cumsum(correction, axis=-1)], axis=-1)
+    return np.moveaxis(unwrapped, -1, axis)
 
 
 @implements(np.interp)
@@ -139,18 +139,18 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     x, points, values = together(x, xp, fp)
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ValueError("np.interp takes vectors xp and fp of one length, not 0")
-    pieces = len(points) - 1
-    made = values[0]  # of a single point, for NaN too
-    if places is not None and pieces:
-        found, slopes = np.clip(places, 0, pieces - 1), np.diff(values) / np.diff(points)
-        made = slopes[found] * (x - points[found]) + values[found]
-    for k in range(0 if known else pieces):
+    count = len(points) - 1
+    value = values[0]  # of a single point, for NaN too
+    if places is not None and count:
+        piece_of, slopes = np.clip(places, 0, count - 1), np.diff(values) / np.diff(points)
+        value = slopes[piece_of] * (x - points[piece_of]) + values[piece_of]
+    for k in range(0 if known else count):
         slope = (values[k + 1] - values[k]) / (points[k + 1] - points[k])
         piece = slope * (x - points[k]) + values[k]
-        made = np.where(x >= points[k], piece, made) if k else piece
-    made = np.where(x >= points[-1], values[-1], made)
-    made = np.where(x < points[0], values[0] if left is None else left, made)
-    return made if right is None else np.where(x > points[-1], right, made)
+        value = np.where(x >= points[k], piece, value) if k else piece
+    value = np.where(x >= points[-1], values[-1], value)
+    value = np.where(x < points[0], values[0] if left is None else left, value)
+    return value if right is None else np.where(x > points[-1], right, value)
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
@@ -177,8 +177,8 @@ def linspace(
     rows = [first + k * step if k else first for k in range(num)]
     if endpoint and num > 1:
         rows[-1] = last
-    made = np.moveaxis(np.stack(rows) if rows else first[None][:0], 0, axis)
-    return (made, step if count else np.nan) if retstep else made
+    points = np.moveaxis(np.stack(rows) if rows else first[None][:0], 0, axis)
+    return (points, step if count else np.nan) if retstep else points
 
 
 @implements(np.logspace)
@@ -206,10 +206,10 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients p (highest first) at x, by Horner's rule."""
-    made: Any = 0
+    value: Any = 0
     for coefficient in p:
-        made = made * x + coefficient
-    return made
+        value = value * x + coefficient
+    return value
 
 
 @implements(np.vander)
@@ -233,9 +233,11 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     if len(right) > len(left):
         left, right = right, left
     n, m = len(left), len(right)
-    made = [np.dot(left[max(0, k - m + 1) : k + 1], right[max(0, k - n + 1) : k + 1][::-1]) for k in range(n + m - 1)]
+    products = [
+        np.dot(left[max(0, k - m + 1) : k + 1], right[max(0, k - n + 1) : k + 1][::-1]) for k in range(n + m - 1)
+    ]
     start, count = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
-    return np.stack(made[start : start + count])
+    return np.stack(products[start : start + count])
 
 
 @implements(np.correlate)
@@ -309,10 +311,10 @@ def poly(seq_of_zeros: Any) -> Any:
     """The polynomial with given roots; of a matrix its characteristic polynomial (Faddeev and LeVerrier)."""
     if np.ndim(seq_of_zeros) == 2:
         return _characteristic(traced(seq_of_zeros))
-    made: Any = np.ones(1)
+    coefficients: Any = np.ones(1)
     for root in seq_of_zeros:
-        made = np.convolve(made, np.stack([1.0, -root]))
-    return made
+        coefficients = np.convolve(coefficients, np.stack([1.0, -root]))
+    return coefficients
 
 
 def _characteristic(matrix: Any) -> Any:
@@ -335,11 +337,11 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     matrix = vander(points, deg + 1)
     if w is not None:
         matrix, values = matrix * weights[:, None], (values.T * weights).T
-    found = np.linalg.lstsq(matrix, values)[0]
-    return (found, _covariance(matrix, values, found, scaled=cov != "unscaled")) if cov else found
+    coefficients = np.linalg.lstsq(matrix, values)[0]
+    return (coefficients, _covariance(matrix, values, coefficients, scaled=cov != "unscaled")) if cov else coefficients
 
 
-def _covariance(matrix: Any, values: Any, found: Any, *, scaled: bool) -> Any:
+def _covariance(matrix: Any, values: Any, coefficients: Any, *, scaled: bool) -> Any:
     """Return the covariance of coefficients that fit best, by the scatter of the values where that is wanted."""
     inverse = np.linalg.inv(matrix.T @ matrix)
     if not scaled:
@@ -347,5 +349,5 @@ def _covariance(matrix: Any, values: Any, found: Any, *, scaled: bool) -> Any:
     count, size = matrix.shape
     if count <= size:
         raise ValueError("the number of data points must exceed order to scale the covariance matrix")
-    scale = np.sum((values - matrix @ found) ** 2, axis=0) / (count - size)
+    scale = np.sum((values - matrix @ coefficients) ** 2, axis=0) / (count - size)
     return inverse * scale if np.ndim(scale) == 0 else inverse[:, :, None] * scale

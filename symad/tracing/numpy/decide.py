@@ -33,10 +33,10 @@ def _is_in(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Any:
     flat = np.ravel(traced(test_elements))
-    found = (
+    is_in = (
         np.any(np.equal(traced(element)[..., None], flat), axis=-1) if len(flat) else np.zeros(np.shape(element), bool)
     )
-    return ~found if invert else found
+    return ~is_in if invert else is_in
 
 
 def _all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
@@ -117,10 +117,10 @@ def _chosen(a: Any, choices: list[Any], mode: Any) -> Any:
     """Return the elements of the choices at places that are not known."""
     last = len(choices) - 1
     places = a % len(choices) if mode == "wrap" else np.clip(a, 0, last) if mode == "clip" else a
-    made = np.full_like(choices[0], np.nan)
+    choice_there = np.full_like(choices[0], np.nan)
     for k, choice in enumerate(choices):
-        made = np.where(np.equal(places, k), choice, made)
-    return made
+        choice_there = np.where(np.equal(places, k), choice, choice_there)
+    return choice_there
 
 
 @implements(np.bincount)
@@ -134,9 +134,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     if weights is None:
         return np.bincount(places, minlength=minlength)
     weights = traced(weights)
-    made = np.full_like(weights, 0.0, shape=(max(minlength, int(places.max(initial=-1)) + 1),))
-    np.add.at(made, places, weights)
-    return made
+    sums = np.full_like(weights, 0.0, shape=(max(minlength, int(places.max(initial=-1)) + 1),))
+    np.add.at(sums, places, weights)
+    return sums
 
 
 def _counted(places: Any, weights: Any, minlength: int) -> Any:

@@ -112,14 +112,14 @@ def _points(name: str, values: Any) -> Any:
 
 
 def _metric(name: str, metric: Any, out: Any, keywords: dict[str, Any]) -> _Distance:
-    found = _METRICS.get(metric) if isinstance(metric, str) else None
+    distance = _METRICS.get(metric) if isinstance(metric, str) else None
     further = _FURTHER.get(metric, {"w"}) if isinstance(metric, str) else set()
     has_needed = not isinstance(metric, str) or metric not in _NEEDED or keywords.keys() == further
     if callable(metric):
         return lambda u, v: _pairwise(lambda a, b: metric(a, b, **keywords), u, v)
-    if found is None or out is not None or not (keywords.keys() <= further and has_needed):
+    if distance is None or out is not None or not (keywords.keys() <= further and has_needed):
         _refuse(name, metric, out, keywords)
-    return partial(found, **keywords)
+    return partial(distance, **keywords)
 
 
 def _pairwise(metric: _Distance, u: Any, v: Any) -> Any:
@@ -142,9 +142,9 @@ def _refuse(name: str, metric: Any, out: Any, keywords: dict[str, Any]) -> NoRet
 
 def _of_pairs(distance: _Distance, left: Any, right: Any, is_root: bool) -> Any:
     """Distances of all pairs; of a point from itself the slope is 0, where a root would have none."""
-    found = distance(left[:, None, :], right[None, :, :])
+    pairs = distance(left[:, None, :], right[None, :, :])
     is_own = is_root and holds_traced((left,)) and holds_traced((right,)) and np.array_equal(left.nodes, right.nodes)
-    return np.where(np.eye(len(left), dtype=bool), np.sum(left - left, axis=-1)[:, None], found) if is_own else found
+    return np.where(np.eye(len(left), dtype=bool), np.sum(left - left, axis=-1)[:, None], pairs) if is_own else pairs
 
 
 @stands_in_for(f"{_HERE}.cdist")

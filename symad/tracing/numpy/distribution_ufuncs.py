@@ -72,9 +72,9 @@ def _successes(head: Head, is_whole: bool = False) -> Build:
 
     def build(graph: Graph, k: int, n: int, p: int) -> int:
         count = k if is_whole else graph.node(sp.floor, k)
-        found = graph.node(head, op.add(graph, count, _one(graph)), op.subtract(graph, n, count), p)
+        inside = graph.node(head, op.add(graph, count, _one(graph)), op.subtract(graph, n, count), p)
         end = graph.number(1 if head is s.betaincc else 0)
-        return op.select(graph, UFUNCS["less"](graph, count, n), found, end)
+        return op.select(graph, UFUNCS["less"](graph, count, n), inside, end)
 
     return composed(build)
 

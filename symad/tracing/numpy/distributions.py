@@ -187,11 +187,11 @@ def _log_density(x: Any, normal: _Normal) -> Any:
     x = np.reshape(x, (-1, 1) if dimensions == 1 else (1, -1)) if x.ndim < 2 else x
     deviations = x - mean
     rank = dimensions if known is None else known.rank
-    found = -0.5 * (rank * math.log(2 * math.pi) + log_determinant + np.sum(np.square(whiten(deviations)), axis=-1))
+    density = -0.5 * (rank * math.log(2 * math.pi) + log_determinant + np.sum(np.square(whiten(deviations)), axis=-1))
     if known is not None and rank < dimensions:
-        found = np.where(known._support_mask(deviations), found, -math.inf)
-    found = np.squeeze(found)
-    return found if found.ndim else found[()]
+        density = np.where(known._support_mask(deviations), density, -math.inf)
+    density = np.squeeze(density)
+    return density if density.ndim else density[()]
 
 
 @stands_in_for(f"{_NORMAL}_gen.logpdf")

@@ -64,14 +64,14 @@ def radices(n: int, largest: int = LARGEST) -> list[int]:
             rest //= prime
     if rest > 1:
         return []
-    found = list[int]()
+    sizes = list[int]()
     for prime in sorted(primes, reverse=True):
-        smallest = min(range(len(found)), key=found.__getitem__, default=-1)
-        if smallest >= 0 and found[smallest] * prime <= largest:
-            found[smallest] *= prime
+        smallest = min(range(len(sizes)), key=sizes.__getitem__, default=-1)
+        if smallest >= 0 and sizes[smallest] * prime <= largest:
+            sizes[smallest] *= prime
         else:
-            found.append(prime)
-    return found
+            sizes.append(prime)
+    return sizes
 
 
 def _roots(places: NDArray[np.int64], n: int, back: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -100,12 +100,12 @@ def _passes(real: Any, imaginary: Any, sizes: list[int], back: bool) -> Pair:
         cosines, sines = _factors(size, 1, size, back)
         matrix = np.block([[cosines, 0.0 - sines], [sines, cosines]])
         matrix = matrix[:, :size] if imaginary is None and number == 0 else matrix
-        made = np.reshape(matrix @ np.reshape(x, (matrix.shape[1], -1)), (2, size, left, inner))
+        turned = np.reshape(matrix @ np.reshape(x, (matrix.shape[1], -1)), (2, size, left, inner))
         if left > 1:
             cosines, sines = _factors(size, left, size * left, back)
             c, s = cosines[:, :, None], sines[:, :, None]
-            made = np.stack([made[0] * c - made[1] * s, made[0] * s + made[1] * c])
-        x = np.reshape(np.transpose(made, (0, 2, 1, 3)), (2, -1))
+            turned = np.stack([turned[0] * c - turned[1] * s, turned[0] * s + turned[1] * c])
+        x = np.reshape(np.transpose(turned, (0, 2, 1, 3)), (2, -1))
         inner *= size
     return np.reshape(x[0], shape), np.reshape(x[1], shape)
 

@@ -20,9 +20,9 @@ def along(value: Any, n: Any, axis: Any, norm: Any, *, back: bool) -> ComplexArr
     axis = normalize_axis_index(axis, np.ndim(real))
     n = _length(np.shape(real)[axis] if n is None else n)
     given = [None if part is None else resized(np.moveaxis(part, axis, 0), n) for part in (real, imaginary)]
-    found = transform((given[0], given[1]), back=back)
+    transformed = transform((given[0], given[1]), back=back)
     factor = _factor(norm, n, back=back)
-    first, second = (np.moveaxis(part if factor == 1 else part * factor, 0, axis) for part in found)
+    first, second = (np.moveaxis(part if factor == 1 else part * factor, 0, axis) for part in transformed)
     return made(first, second, real)
 
 
@@ -61,9 +61,9 @@ def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
 @transforms(np.fft.rfft)
 def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> ComplexArray:
     """The first half of the transform of a real axis."""
-    found = along(a.real, n, axis, norm, back=False)
-    half = found.shape[axis] // 2 + 1
-    first, second = (np.moveaxis(np.moveaxis(part, axis, 0)[:half], 0, axis) for part in parts(found))
+    transformed = along(a.real, n, axis, norm, back=False)
+    half = transformed.shape[axis] // 2 + 1
+    first, second = (np.moveaxis(np.moveaxis(part, axis, 0)[:half], 0, axis) for part in parts(transformed))
     return made(first, second, a)
 
 
@@ -82,12 +82,12 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
         zero = np.zeros((1, *np.shape(real)[1:]))
         middle = [zero] if n % 2 == 0 else []
         other = np.concatenate([zero, inner, *middle, -inner[::-1]])[:n]
-    found, _ = transform((whole, other), back=True)
-    return in_its_order(np.moveaxis(found * _factor(norm, n, back=True), 0, axis), first)
+    real_part, _ = transform((whole, other), back=True)
+    return in_its_order(np.moveaxis(real_part * _factor(norm, n, back=True), 0, axis), first)
 
 
 def _several(
-    one: Callable[..., Any], last: Callable[..., Any], *, back: bool, axes: Sequence[int] | None
+    of_axis: Callable[..., Any], last: Callable[..., Any], *, back: bool, axes: Sequence[int] | None
 ) -> Callable[..., Any]:
     """Return the transform of several axes: that of the last one, and those of the others."""
     usual = axes
@@ -97,7 +97,7 @@ def _several(
         if s is not None and axes is None:
             chosen = chosen[-len(s) :]
         sizes = [None] * len(chosen) if s is None else list(s)
-        steps = [(one, size, axis) for size, axis in zip(sizes[:-1], chosen[:-1], strict=True)]
+        steps = [(of_axis, size, axis) for size, axis in zip(sizes[:-1], chosen[:-1], strict=True)]
         steps.append((last, sizes[-1], chosen[-1]))
         for function, size, axis in steps if back else steps[::-1]:
             a = function(a, size, axis, norm)

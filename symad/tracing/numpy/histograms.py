@@ -37,11 +37,11 @@ def _members(a: Any, edges: Any) -> Any:
 
 def _densities(counts: Any, edges: _Edges) -> Any:
     """Return counts as a density: divided by their sum, and by the volumes of the bins."""
-    made = counts / np.sum(counts)
+    density = counts / np.sum(counts)
     for k, its in enumerate(edges):
         widths = its[1:] - its[:-1]
-        made = made / np.reshape(widths, [-1 if axis == k else 1 for axis in range(len(edges))])
-    return made
+        density = density / np.reshape(widths, [-1 if axis == k else 1 for axis in range(len(edges))])
+    return density
 
 
 @implements(np.histogram_bin_edges)
@@ -64,11 +64,11 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     """The same in several dimensions; the sample has its points along the first axis."""
     points = np.transpose(traced(sample)) if np.ndim(sample) == 2 else traced(sample)
     count = len(points)
-    each = list(bins) if np.ndim(bins) or isinstance(bins, list | tuple) else [bins] * count
+    bins_of_axes = list(bins) if np.ndim(bins) or isinstance(bins, list | tuple) else [bins] * count
     bounds = [None] * count if range is None else range
     edges = [
         np.asarray(its) if isinstance(its, list | tuple) else _edges(points[k], its, bounds[k])
-        for k, its in enumerate(each)
+        for k, its in enumerate(bins_of_axes)
     ]
     inside = [_members(points[k], edges[k]) for k in np.arange(count)]
     spread = [
@@ -97,5 +97,5 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
     padded = np.concatenate([bits != 0, np.zeros((*bits.shape[:-1], missing), dtype=bool)], axis=-1)
     groups = np.reshape(padded, (*bits.shape[:-1], -1, 8))
     powers = 2 ** np.arange(8)
-    made = np.sum(np.where(groups, powers[::-1] if bitorder == "big" else powers, 0), axis=-1)
-    return made if axis is None else np.moveaxis(made, -1, axis)
+    packed = np.sum(np.where(groups, powers[::-1] if bitorder == "big" else powers, 0), axis=-1)
+    return packed if axis is None else np.moveaxis(packed, -1, axis)

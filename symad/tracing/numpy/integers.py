@@ -41,10 +41,10 @@ def _mask_of(left: Any, right: Any) -> tuple[Any, int] | None:
 
 
 def _and(left: Any, right: Any) -> Any:
-    found = _mask_of(left, right)
-    if found is None:
+    masked = _mask_of(left, right)
+    if masked is None:
         refuse_function("a bitwise operator", "two traced numbers have bits without bounds", "give a mask, k & 7")
-    value, mask = found
+    value, mask = masked
     if mask & (mask + 1) == 0:
         return np.mod(value, mask + 1)
     bits = [k for k in range(mask.bit_length()) if mask >> k & 1]
@@ -65,16 +65,16 @@ def _bit_count(value: Any) -> Any:
 
 
 def _divisor(left: Any, right: Any) -> Any:
-    found = next(((a, b) for a, b in ((left, right), (right, left)) if is_traced(a) and not is_traced(b)), None)
-    largest = TABLE if found is None else int(np.max(np.abs(found[1]), initial=1))
-    if found is None or largest >= TABLE:
+    pair = next(((a, b) for a, b in ((left, right), (right, left)) if is_traced(a) and not is_traced(b)), None)
+    largest = TABLE if pair is None else int(np.max(np.abs(pair[1]), initial=1))
+    if pair is None or largest >= TABLE:
         refuse_function("np.gcd", f"one of its operands has to be plain numbers below {TABLE}", "give it such")
-    value, others = found[0], np.abs(np.asarray(found[1]))
+    value, others = pair[0], np.abs(np.asarray(pair[1]))
     table = np.array([[math.gcd(k, n) if n else 0 for k in range(largest + 1)] for n in range(largest + 1)])
     rest = np.where(others == 0, 0, np.mod(value, np.where(others == 0, 1, others)))
     divisors, places = together(table.ravel(), others * (largest + 1) + rest)
-    made = np.take(divisors, places)
-    return np.where(others == 0, np.abs(value), made)
+    divisor = np.take(divisors, places)
+    return np.where(others == 0, np.abs(value), divisor)
 
 
 def _multiple(left: Any, right: Any) -> Any:
@@ -95,17 +95,17 @@ INTEGERS: dict[str, Callable[..., Any]] = {
 _OF_TRUTHS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
 
 
-def keeping_integers(graph: Graph, name: str, made: Nodes, operands: Sequence[npt.NDArray[Any]]) -> Nodes:
+def keeping_integers(graph: Graph, name: str, result: Nodes, operands: Sequence[npt.NDArray[Any]]) -> Nodes:
     """Return what an operation makes of arrays, noted as ints where all operands are, and never -0.0 then."""
-    if not (graph.integers and made.size) or any(nodes.dtype != np.int64 for nodes in operands):
-        return made
+    if not (graph.integers and result.size) or any(nodes.dtype != np.int64 for nodes in operands):
+        return result
     if name not in OF_INTEGERS or not all(are_noted(graph, nodes) for nodes in operands):
-        return made
+        return result
     if name == "power" and any((constant(graph, node) or 0) < 0 for node in operands[1].ravel().tolist()):
-        return made
+        return result
     if name in SIGNED:
-        made = elementwise(graph, op.add, made, np.array(graph.number(0)))
-    return note_integers(graph, made)
+        result = elementwise(graph, op.add, result, np.array(graph.number(0)))
+    return note_integers(graph, result)
 
 
 def integer_form(ufunc: np.ufunc, inputs: Any) -> Callable[..., Any] | None:

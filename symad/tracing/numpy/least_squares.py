@@ -58,13 +58,13 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     a, exponent = scaled(a) if a.size else (a, 0.0)
     m, n = a.shape[-2:]
     if (m == n or mode != "complete") and m and n and _whole(_first_of(a)) is not None:
-        packed = per_matrix(lambda one: np.concatenate([np.ravel(part) for part in _factors("qr", one)]), a)
+        packed = per_matrix(lambda matrix: np.concatenate([np.ravel(part) for part in _factors("qr", matrix)]), a)
         size, stack = min(m, n), a.shape[:-2]
         packed = packed + _no_slope(a, np.reshape(packed[..., m * size :], (*stack, size, n)))[..., None]
         upper = np.reshape(packed[..., m * size :], (*stack, size, n)) * 2.0**exponent
         return upper if mode == "r" else _QR_RESULT(np.reshape(packed[..., : m * size], (*stack, m, size)), upper)
     size = m if mode == "complete" else min(m, n)
-    both = per_matrix(lambda one: _checked("qr", one, np.eye(m)), a)
+    both = per_matrix(lambda matrix: _checked("qr", matrix, np.eye(m)), a)
     mark = _no_slope(a, both[..., :size, :n])
     both = both + mark[..., None, None]
     upper = np.triu(both[..., :size, :n]) * 2.0**exponent

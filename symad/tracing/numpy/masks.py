@@ -38,8 +38,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
         return _DELETE(arr, obj, axis)
     whole = np.ravel(traced(arr)) if axis is None else np.moveaxis(traced(arr), axis, 0)
     kept = ~obj if not isinstance(obj, Selection) and obj.dtype == bool else _without(obj, len(whole))
-    found = whole[kept]
-    return found if axis is None else np.moveaxis(found.settled(), 0, axis)
+    rest = whole[kept]
+    return rest if axis is None else np.moveaxis(rest.settled(), 0, axis)
 
 
 def _without(places: Any, length: int) -> Any:
@@ -65,8 +65,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         arr[mask] = np.ravel(traced(vals))[0]
     elif known(mask) is None:
         flat = np.ravel(mask)
-        each = np.floor(np.mod(np.cumsum(np.where(flat, 1, 0)) - 1, np.size(vals)))
-        arr[...] = np.where(mask, np.reshape(np.take(traced(vals), each), np.shape(arr)), arr)
+        places = np.floor(np.mod(np.cumsum(np.where(flat, 1, 0)) - 1, np.size(vals)))
+        arr[...] = np.where(mask, np.reshape(np.take(traced(vals), places), np.shape(arr)), arr)
     else:
         write(arr, vals, lambda nodes, new: np.place(nodes, plain_index(mask), new.ravel()))
 

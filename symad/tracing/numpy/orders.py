@@ -42,8 +42,8 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         raise ValueError("Cannot specify order when the array has no fields.")
     a, axis = _along(traced(a), axis)
     rows = np.moveaxis(a.nodes, axis, -1)
-    found = places.ordered(a.scope.graph, rows.reshape(-1, rows.shape[-1]), "np.argsort").reshape(rows.shape)
-    return as_integers(wrap(np.moveaxis(found, -1, axis), a.scope))
+    order_of = places.ordered(a.scope.graph, rows.reshape(-1, rows.shape[-1]), "np.argsort").reshape(rows.shape)
+    return as_integers(wrap(np.moveaxis(order_of, -1, axis), a.scope))
 
 
 @implements(np.argmax)
@@ -87,8 +87,8 @@ def _extreme(a: Any, axis: Any, out: Any, keepdims: Any, *, smallest: bool) -> A
     place = np.floor(np.sum(np.where(before, 1.0, 0.0), axis=-1, keepdims=True))
     if smallest:
         place = np.floor(np.where(np.isnan(last), place, 0.0))
-    found = np.take_along_axis(order, place, -1)
-    return delivered(np.reshape(found, shape) if keeps_axes(keepdims) else found[..., 0][()], out)
+    extremes = np.take_along_axis(order, place, -1)
+    return delivered(np.reshape(extremes, shape) if keeps_axes(keepdims) else extremes[..., 0][()], out)
 
 
 @implements(np.argpartition)
@@ -103,8 +103,8 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     a = traced(a)
     a = np.ravel(a) if axis is None else a
     axis = -1 if axis is None else axis
-    made: Any = np.take_along_axis(a, argsort(a, axis=axis, kind="stable", order=order), axis)
-    return wrap(in_order_of(made.nodes, a.nodes), made.scope) if is_traced(made) else made
+    ordered: Any = np.take_along_axis(a, argsort(a, axis=axis, kind="stable", order=order), axis)
+    return wrap(in_order_of(ordered.nodes, a.nodes), ordered.scope) if is_traced(ordered) else ordered
 
 
 @implements(np.partition)
@@ -124,10 +124,10 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if not listed[0].ndim:
         return np.zeros((), dtype=int)
-    found = argsort(listed[0], axis, kind="stable")
+    order = argsort(listed[0], axis, kind="stable")
     for key in listed[1:]:
-        found = np.take_along_axis(found, argsort(np.take_along_axis(key, found, axis), axis, kind="stable"), axis)
-    return found
+        order = np.take_along_axis(order, argsort(np.take_along_axis(key, order, axis), axis, kind="stable"), axis)
+    return order
 
 
 @implements(np.searchsorted)
@@ -145,8 +145,8 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         )
     a = a if sorter is None else np.take(a, sorter)
     others = nodes_of(v, a.scope)
-    found = places.inserted(a.scope.graph, a.nodes, others.ravel(), side == "right", "np.searchsorted")
-    return as_integers(wrap(found.reshape(others.shape), a.scope))
+    insertions = places.inserted(a.scope.graph, a.nodes, others.ravel(), side == "right", "np.searchsorted")
+    return as_integers(wrap(insertions.reshape(others.shape), a.scope))
 
 
 @implements(np.digitize)
@@ -194,10 +194,10 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     nodes, at = (np.moveaxis(part, axis, -1) for part in (arr.nodes, _whole("np.take_along_axis", indices)))
     shape = np.broadcast_shapes(nodes.shape[:-1], at.shape[:-1])
     rows, at = (np.broadcast_to(part, (*shape, part.shape[-1])) for part in (nodes, at))
-    found = places.gathered(
+    elements = places.gathered(
         arr.scope.graph, rows.reshape(-1, rows.shape[-1]), at.reshape(-1, at.shape[-1]), "np.take_along_axis"
     )
-    return wrap(np.moveaxis(found.reshape(at.shape), -1, axis), arr.scope)
+    return wrap(np.moveaxis(elements.reshape(at.shape), -1, axis), arr.scope)
 
 
 @implements(np.unravel_index)
@@ -208,11 +208,11 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
         places: Any = np.asarray(plain).astype(int)
         return np.unravel_index(places, shape, order=order)
     lengths = list(shape) if np.ndim(shape) else [shape]
-    rest, found = indices, []
+    rest, places_of = indices, []
     for length in lengths[::-1] if order == "C" else lengths:
-        found.append(np.mod(rest, length))
+        places_of.append(np.mod(rest, length))
         rest = np.floor(rest / length)
-    return tuple(found[::-1] if order == "C" else found)
+    return tuple(places_of[::-1] if order == "C" else places_of)
 
 
 def _whole(name: str, indices: Any) -> Any:
@@ -241,10 +241,10 @@ def _quantiles(rows: Any, q: Any, method: Any) -> Any:
     high = np.minimum(low + 1, rows.shape[-1] - 1)
     part = np.reshape(where - low, np.shape(q) + (1,) * (rows.ndim - 1))
     below, above = (np.moveaxis(ordered[..., k], range(rows.ndim - 1), range(-rows.ndim + 1, 0)) for k in (low, high))
-    made, last = _between(below, above, part, method), ordered[..., -1]
+    quantile, last = _between(below, above, part, method), ordered[..., -1]
     none = np.isnan(last)
     decided = known(none)
-    return np.where(none if decided is None else decided, last, made)
+    return np.where(none if decided is None else decided, last, quantile)
 
 
 def _between(below: Any, above: Any, part: Any, method: Any) -> Any:
@@ -261,11 +261,11 @@ def _quantiles_of_numbers(rows: Any, q: Any, method: Any) -> Any:
     flat = np.reshape(rows, (-1, rows.shape[-1]))
     plain = known(np.isnan(flat))
     if plain is None:
-        made = _quantiles_of_some(flat, q, method)
+        quantiles = _quantiles_of_some(flat, q, method)
     else:
         kept = [row[mask] if mask.any() else row for row, mask in zip(flat, ~plain, strict=True)]
-        made = np.stack([_quantiles(row, q, method) for row in kept], axis=-1)
-    return np.reshape(made, np.shape(q) + rows.shape[:-1])
+        quantiles = np.stack([_quantiles(row, q, method) for row in kept], axis=-1)
+    return np.reshape(quantiles, np.shape(q) + rows.shape[:-1])
 
 
 def _quantiles_of_some(rows: Any, q: Any, method: Any) -> Any:
@@ -276,14 +276,14 @@ def _quantiles_of_some(rows: Any, q: Any, method: Any) -> Any:
         )
     ordered = sort(rows)
     last = np.maximum(np.sum(np.where(np.isnan(rows), 0.0, 1.0), axis=-1) - 1, 0)
-    made = []
+    quantiles = []
     for level in np.ravel(q).tolist():
         where = level * last
         low = np.floor(where)
         ends = np.stack([low, np.floor(np.minimum(low + 1, last))], axis=-1)
-        found = np.take_along_axis(ordered, ends, -1)
-        made.append(_between(found[..., 0], found[..., 1], where - low, method))
-    return np.stack(made)
+        neighbours = np.take_along_axis(ordered, ends, -1)
+        quantiles.append(_between(neighbours[..., 0], neighbours[..., 1], where - low, method))
+    return np.stack(quantiles)
 
 
 def _quantile(quantiles: Callable[[Any, Any, Any], Any], scale: float) -> Callable[..., Any]:
@@ -296,10 +296,10 @@ def _quantile(quantiles: Callable[[Any, Any, Any], Any], scale: float) -> Callab
         q = np.asarray(q, dtype=float) / scale
         rows, shape = _rows(a, axis)
         if not rows.shape[-1] and (method == MEDIAN or quantiles is _quantiles_of_numbers):  # NaN; NumPy warns
-            made = np.broadcast_to(np.sum(rows, axis=-1) * np.nan, (*q.shape, *rows.shape[:-1]))
+            value = np.broadcast_to(np.sum(rows, axis=-1) * np.nan, (*q.shape, *rows.shape[:-1]))
         else:
-            made = quantiles(rows, q, method)
-        return delivered(np.reshape(made, (*q.shape, *shape)) if keeps_axes(keepdims) else made, out)
+            value = quantiles(rows, q, method)
+        return delivered(np.reshape(value, (*q.shape, *shape)) if keeps_axes(keepdims) else value, out)
 
     return handler
 

@@ -52,9 +52,9 @@ def _pairs(value: Any, rank: int) -> list[Any]:
     if isinstance(value, dict):
         of_axes: list[Any] = [value.get(k, value.get(k - rank, 0)) for k in range(rank)]
         return [np.broadcast_to(pair, 2).tolist() for pair in of_axes]
-    made = np.empty((rank, 2), dtype=object)
-    made[...] = np.array(value, dtype=object) if np.ndim(value) else value
-    pairs: list[Any] = made.tolist()
+    widths = np.empty((rank, 2), dtype=object)
+    widths[...] = np.array(value, dtype=object) if np.ndim(value) else value
+    pairs: list[Any] = widths.tolist()
     return pairs
 
 
@@ -74,8 +74,8 @@ def _slice(array: Any, axis: int, part: slice) -> Any:
 def _ramp(array: Any, axis: int, side: int, width: int, ends: list[Any]) -> Any:
     """Return the line from the end value to the edge, without the edge."""
     edge = np.take(array, -1 if side else 0, axis)
-    made = np.linspace(ends[axis][side] + 0 * edge, edge, width, endpoint=False, axis=axis)
-    return np.flip(made, axis) if side else made
+    ramp = np.linspace(ends[axis][side] + 0 * edge, edge, width, endpoint=False, axis=axis)
+    return np.flip(ramp, axis) if side else ramp
 
 
 def _statistic(function: Callable[..., Any], lengths: list[Any], array: Any, axis: int, side: int, width: int) -> Any:

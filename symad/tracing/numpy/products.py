@@ -80,10 +80,10 @@ def kron(a: Any, b: Any) -> Any:
     """The Kronecker product."""
     rank = max(np.ndim(a), np.ndim(b))
     left, right = (np.reshape(m, (1,) * (rank - np.ndim(m)) + np.shape(m)) for m in together(a, b))
-    made = np.multiply.outer(left, right)
+    product = np.multiply.outer(left, right)
     order = [axis for k in range(rank) for axis in (k, k + rank)]
     sizes = [p * q for p, q in zip(left.shape, right.shape, strict=True)]
-    return np.reshape(np.transpose(made, order), tuple(sizes))
+    return np.reshape(np.transpose(product, order), tuple(sizes))
 
 
 @implements(np.tensordot, np.linalg.tensordot)
@@ -113,15 +113,15 @@ def einsum(*operands: Any, **keywords: Any) -> Any:
     arrays = [nodes_of(value, scope) for value in values]
     terms, output = _letters(subscripts, [array.ndim for array in arrays])
     letters = "".join(dict.fromkeys(terms[0]))
-    made = _spread(terms[0], letters, arrays[0])
+    product = _spread(terms[0], letters, arrays[0])
     for k in range(1, len(terms)):
         needed = output + "".join(terms[k + 1 :])
         others = "".join(dict.fromkeys(terms[k]))
         right = others, _spread(terms[k], others, arrays[k])
-        letters, made = _summed(scope.graph, *_multiplied(scope.graph, (letters, made), right, needed), needed)
-    letters, made = _summed(scope.graph, letters, made, output)
-    made = np.transpose(made, [letters.index(letter) for letter in output])
-    return delivered(wrap(made, scope), keywords.get("out"))
+        letters, product = _summed(scope.graph, *_multiplied(scope.graph, (letters, product), right, needed), needed)
+    letters, product = _summed(scope.graph, letters, product, output)
+    product = np.transpose(product, [letters.index(letter) for letter in output])
+    return delivered(wrap(product, scope), keywords.get("out"))
 
 
 def _lettered(*operands: Any) -> tuple[str, list[Any]]:
@@ -135,12 +135,12 @@ def _lettered(*operands: Any) -> tuple[str, list[Any]]:
     return letters + "".join("->" + term(axes) for axes in output), list(pairs[::2])
 
 
-def _summed(graph: Graph, letters: str, made: Nodes, needed: str) -> tuple[str, Nodes]:
+def _summed(graph: Graph, letters: str, product: Nodes, needed: str) -> tuple[str, Nodes]:
     """Sum over the letters that nothing needs any more; return the letters that are left, and the array."""
     axes = tuple(k for k, letter in enumerate(letters) if letter not in needed)
     kept = "".join(letter for letter in letters if letter in needed)
-    start = None if made.size else graph.number(0)
-    return kept, node_arrays.reduce(graph, op.add, made, axes, initial=start) if axes else made
+    start = None if product.size else graph.number(0)
+    return kept, node_arrays.reduce(graph, op.add, product, axes, initial=start) if axes else product
 
 
 def _multiplied(graph: Graph, left: Lettered, right: Lettered, needed: str) -> Lettered:
@@ -260,8 +260,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     check_real("np.linalg.norm", _ANALYTIC)
     x = traced(x)
     if axis is None and ord is None:
-        made = _vector_norm(np.ravel(x), 2, 0, False)
-        return np.reshape(made, (1,) * x.ndim) if keepdims else made
+        value = _vector_norm(np.ravel(x), 2, 0, False)
+        return np.reshape(value, (1,) * x.ndim) if keepdims else value
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     if len(axes) == 1:
         return _vector_norm(x, 2 if ord is None else ord, axes[0], keepdims)
@@ -278,8 +278,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     kept = [k for k in range(x.ndim) if k not in axes]
     rows = np.reshape(np.transpose(x, [*kept, *axes]), [*(x.shape[k] for k in kept), -1])
-    made = _vector_norm(rows, ord, -1, False)
-    return np.reshape(made, [1 if k in axes else x.shape[k] for k in range(x.ndim)]) if keepdims else made
+    norms = _vector_norm(rows, ord, -1, False)
+    return np.reshape(norms, [1 if k in axes else x.shape[k] for k in range(x.ndim)]) if keepdims else norms
 
 
 @implements(np.linalg.matrix_norm)
@@ -314,8 +314,8 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     across, along = (0, 1) if abs(ord) == 1 else (1, 0)
     sums = np.sum(np.abs(x), axis=axes[across], keepdims=True)
     pick = np.max if ord > 0 else np.min
-    made = pick(sums, axis=axes[along], keepdims=True)
-    return made if keepdims else np.squeeze(made, axis=axes)
+    norms = pick(sums, axis=axes[along], keepdims=True)
+    return norms if keepdims else np.squeeze(norms, axis=axes)
 
 
 @implements(np.linalg.cond)

@@ -36,15 +36,15 @@ def together(*values: Any) -> list[Any]:
     return [wrap(nodes_of(value, scope), scope) for value in values]
 
 
-def delivered(made: Any, out: Any) -> Any:
+def delivered(result: Any, out: Any) -> Any:
     """Return the result, or write it into the traced array `out` and return that."""
     if out is None:
-        return made
+        return result
     if not is_traced(out):
         raise store_error()
-    if np.shape(out) != np.shape(made):
-        raise ValueError(f"out= has the shape {np.shape(out)}, and the result {np.shape(made)}")
-    out[...] = made
+    if np.shape(out) != np.shape(result):
+        raise ValueError(f"out= has the shape {np.shape(out)}, and the result {np.shape(result)}")
+    out[...] = result
     return out
 
 
@@ -180,10 +180,12 @@ def _cumulative(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
         if axis is None and x.ndim > 1:
             raise ValueError("for arrays with more than one axis, axis= is required")
         axis = 0 if axis is None else axis
-        made = ufunc.accumulate(x, axis=axis)
+        partial_results = ufunc.accumulate(x, axis=axis)
         if include_initial:
-            made = np.concatenate([np.full_like(np.take(x, [0], axis), ufunc.identity), made], axis)
-        return delivered(made, out)
+            partial_results = np.concatenate(
+                [np.full_like(np.take(x, [0], axis), ufunc.identity), partial_results], axis
+            )
+        return delivered(partial_results, out)
 
     return handler
 
@@ -249,10 +251,10 @@ def cov(
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """The matrix of correlation coefficients, clipped where a variance underflowed; else only rounding exceeds 1."""
-    made = np.atleast_2d(cov(x, y, rowvar, dtype=dtype))
-    scale = np.sqrt(np.diagonal(made))
-    found = made / scale[:, None] / scale[None, :]
-    return np.squeeze(np.where(np.abs(found) > 1 + 1e-9, np.sign(found), found))
+    covariance = np.atleast_2d(cov(x, y, rowvar, dtype=dtype))
+    scale = np.sqrt(np.diagonal(covariance))
+    correlation = covariance / scale[:, None] / scale[None, :]
+    return np.squeeze(np.where(np.abs(correlation) > 1 + 1e-9, np.sign(correlation), correlation))
 
 
 @implements(np.count_nonzero)

@@ -56,8 +56,8 @@ def svd(
 ) -> Any:  # fmt: skip
     """The singular values in descending order, and their vectors."""
     finite(check_finite, a)
-    found = spectra.svd(traced(a), full_matrices, compute_uv)
-    return tuple(found) if compute_uv else found
+    factors = spectra.svd(traced(a), full_matrices, compute_uv)
+    return tuple(factors) if compute_uv else factors
 
 
 @stands_in_for("scipy.linalg.svdvals")

@@ -35,10 +35,10 @@ class Complex:
         return {"axis": places} if isinstance(places, int) else {"axes": places}
 
 
-def in_rows(found: Any) -> Any:
+def in_rows(array: Any) -> Any:
     """Return a result in C order, which SciPy's are whatever the order of its operands."""
-    rows = np.empty(np.shape(found))
-    return made(*parts(found), rows) if isinstance(found, TracedComplex) else in_its_order(found, rows)
+    rows = np.empty(np.shape(array))
+    return made(*parts(array), rows) if isinstance(array, TracedComplex) else in_its_order(array, rows)
 
 
 def takes_complex(form: Callable[..., Any], values: Sequence[Any]) -> bool:
@@ -50,7 +50,7 @@ for _name in _TRANSFORMS:
     stands_in_for(f"scipy.fft.{_name}")(Complex(COMPLEX_FUNCTIONS[getattr(np.fft, _name)]))
 
 
-def _real_transform(name: str, one: Callable[[str, Any, int, bool], Any], *, back: bool) -> None:
+def _real_transform(name: str, transform_of: Callable[[str, Any, int, bool], Any], *, back: bool) -> None:
     def handler(x: Any, type: Any = 2, n: Any = None, axis: Any = -1, norm: Any = None, overwrite_x: Any = False,
                 workers: Any = None, orthogonalize: Any = None) -> Any:  # fmt: skip
         if type not in (1, 2, 3) or orthogonalize is not None or norm not in (None, "backward", "ortho", "forward"):
@@ -62,11 +62,11 @@ def _real_transform(name: str, one: Callable[[str, Any, int, bool], Any], *, bac
         kind, scaled = {1: 1, 2: 3, 3: 2}[type] if back else type, norm == "ortho"
         if scaled and type == 1:
             refuse_function(f"scipy.fft.{name} of type 1", 'norm="ortho" is not traced there', "scale it yourself")
-        found = one(name, moved, kind, scaled)
+        transformed = transform_of(name, moved, kind, scaled)
         if not scaled and (norm or "backward") == ("backward" if back else "forward"):
             length = len(moved) + (0 if type != 1 else -1 if "c" in name else 1)
-            found = found / (2 * length)
-        return in_rows(np.moveaxis(found, 0, axis))
+            transformed = transformed / (2 * length)
+        return in_rows(np.moveaxis(transformed, 0, axis))
 
     stands_in_for(f"scipy.fft.{name}")(handler)
 

@@ -156,8 +156,8 @@ class _Factored(Traced, NDArrayOperatorsMixin):
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """Factors of a matrix for `lu_solve`."""
     finite(check_finite, a)
-    found = _Factored(traced(a))
-    return found, found
+    factored = _Factored(traced(a))
+    return factored, factored
 
 
 @stands_in_for("scipy.linalg.lu_solve")
@@ -226,7 +226,7 @@ def circulant(c: Any) -> Any:
 
 
 def _vectors(name: str, *values: Any) -> list[Any]:
-    found = together(*values)
-    if any(value.ndim != 1 for value in found):
+    vectors = together(*values)
+    if any(value.ndim != 1 for value in vectors):
         refuse_function(f"scipy.linalg.{name}", "stacks of vectors have no traced form", "give it one vector")
-    return found
+    return vectors

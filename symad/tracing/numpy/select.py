@@ -34,8 +34,8 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     if type(condition) is Scalar and condition.scope.open:
         nodes = quick_nodes((condition, x, y), condition.scope)
         if nodes is not None:
-            made = Scalar(op.select(condition.scope.graph, *nodes), condition.scope)
-            return as_integers(made) if are_integers(x) and are_integers(y) else made
+            scalar = Scalar(op.select(condition.scope.graph, *nodes), condition.scope)
+            return as_integers(scalar) if are_integers(x) and are_integers(y) else scalar
     scope = scope_of(condition, x, y)
     parts = [nodes_of(value, scope) for value in (condition, x, y)]
     choice = wrap(elementwise(scope.graph, op.select, *parts), scope)
@@ -45,14 +45,14 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
 @implements(np.select)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """The choice of the first condition that holds."""
-    made = default
+    value = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        made = (
-            chosen(condition, choice, made)
-            if any(map(is_traced, (condition, choice, made)))
-            else np.where(condition, choice, made)
+        value = (
+            chosen(condition, choice, value)
+            if any(map(is_traced, (condition, choice, value)))
+            else np.where(condition, choice, value)
         )
-    return made
+    return value
 
 
 @implements(np.piecewise)
@@ -63,10 +63,10 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise ValueError(f"{len(conditions)} conditions take as many functions, or one more, not {len(funclist)}")
     values = [function(x, *args, **keywords) if callable(function) else function for function in funclist]
-    made = values.pop() if len(values) > len(conditions) else 0.0
+    result = values.pop() if len(values) > len(conditions) else 0.0
     for condition, value in zip(conditions, values, strict=True):
-        made = chosen(condition, value, made)
-    return made
+        result = chosen(condition, value, result)
+    return result
 
 
 @implements(np.clip)
@@ -75,12 +75,12 @@ def clip(
 ) -> Any:
     """minimum(maximum(a, low), high)."""
     bounds = given(low=a_min if min is None else min), given(high=a_max if max is None else max)
-    made, where = traced(a), more.pop("where", True)
+    clipped, where = traced(a), more.pop("where", True)
     require_float("np.clip", more.get("dtype"))
     for pick, bound in zip((np.maximum, np.minimum), bounds, strict=True):
         for limit in bound.values():
-            made = pick(made, limit)
-    return np.positive(made, **given(out=out), where=where) if out is not None or where is not True else made
+            clipped = pick(clipped, limit)
+    return np.positive(clipped, **given(out=out), where=where) if out is not None or where is not True else clipped
 
 
 @implements(np.round, np.around)
@@ -120,25 +120,25 @@ def _mapped(x: Any, build: Callable[..., int]) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """NaN and infinities replaced by numbers."""
     largest = np.finfo(float).max
-    made = np.where(np.isnan(x), nan, x)
-    made = np.where(made == np.inf, largest if posinf is None else posinf, made)
-    made = np.where(made == -np.inf, -largest if neginf is None else neginf, made)
-    return made if copy else delivered(made, x)
+    numbers = np.where(np.isnan(x), nan, x)
+    numbers = np.where(numbers == np.inf, largest if posinf is None else posinf, numbers)
+    numbers = np.where(numbers == -np.inf, -largest if neginf is None else neginf, numbers)
+    return numbers if copy else delivered(numbers, x)
 
 
 @implements(np.angle)
 def angle(z: Any, deg: bool = False) -> Any:
     """0 for numbers that are not negative, else half a turn."""
-    made = np.arctan2(np.zeros(np.shape(z)), traced(z))
-    return np.degrees(made) if deg else made
+    turn = np.arctan2(np.zeros(np.shape(z)), traced(z))
+    return np.degrees(turn) if deg else turn
 
 
 @implements(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether |a - b| <= atol + rtol |b|."""
     near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b)) & np.isfinite(b)
-    made = near | np.equal(a, b)
-    return made | (np.isnan(a) & np.isnan(b)) if equal_nan else made
+    is_close = near | np.equal(a, b)
+    return is_close | (np.isnan(a) & np.isnan(b)) if equal_nan else is_close
 
 
 @implements(np.isposinf)

@@ -70,9 +70,9 @@ def unique(
     if not (return_index or return_inverse or return_counts):
         _, ranked, is_first = _sorted(ar, equal_nan)
         return ranked[is_first]
-    found = _parts(ar, equal_nan)
-    wanted = zip((return_index, return_inverse, return_counts), found[1:], strict=True)
-    return (found.values, *[part for asked, part in wanted if asked])
+    parts = _parts(ar, equal_nan)
+    wanted = zip((return_index, return_inverse, return_counts), parts[1:], strict=True)
+    return (parts.values, *[part for asked, part in wanted if asked])
 
 
 @implements(np.unique_values)
@@ -91,15 +91,15 @@ def unique_all(x: Any) -> Unique:
 @implements(np.unique_counts)
 def unique_counts(x: Any) -> UniqueCounts:
     """The elements, and how many there are of each."""
-    found = _parts(x, equal_nan=False)
-    return UniqueCounts(found.values, found.counts)
+    parts = _parts(x, equal_nan=False)
+    return UniqueCounts(parts.values, parts.counts)
 
 
 @implements(np.unique_inverse)
 def unique_inverse(x: Any) -> UniqueInverse:
     """The elements, and which of them each is."""
-    found = _parts(x, equal_nan=False)
-    return UniqueInverse(found.values, found.inverse_indices)
+    parts = _parts(x, equal_nan=False)
+    return UniqueInverse(parts.values, parts.inverse_indices)
 
 
 def _kept(ar: Any, is_kept: Callable[[Any], Any]) -> Any:

@@ -92,9 +92,9 @@ def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
         out = keywords.pop("out", None)
         scope = scope_of(arrays, out)
         if function is np.block:
-            made = np.block(_nested(arrays, scope))
-            mixed = has_truths(scope.graph, made) and any(not is_boolean(scope.graph, node) for node in made.flat)
-            return wrap(numbers(scope.graph, made) if mixed else made, scope)
+            joined = np.block(_nested(arrays, scope))
+            mixed = has_truths(scope.graph, joined) and any(not is_boolean(scope.graph, node) for node in joined.flat)
+            return wrap(numbers(scope.graph, joined) if mixed else joined, scope)
         parts = homogeneous(scope.graph, [nodes_of(part, scope) for part in arrays])
         axis = None if others or keywords else _plain_axis(function, parts)
         if axis is not None:
@@ -205,20 +205,20 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     axis, arr = np.lib.array_utils.normalize_axis_index(axis, np.ndim(arr)), traced(arr)
     rows = np.moveaxis(arr, axis, -1)
     outer = rows.shape[:-1]
-    made = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
-    made = np.reshape(made, outer + made.shape[1:])
-    inner = made.ndim - len(outer)
-    return np.moveaxis(made, range(len(outer), made.ndim), range(axis, axis + inner))
+    results = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
+    results = np.reshape(results, outer + results.shape[1:])
+    inner = results.ndim - len(outer)
+    return np.moveaxis(results, range(len(outer), results.ndim), range(axis, axis + inner))
 
 
 @implements(np.apply_over_axes)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     """func(a, axis) for each axis in turn; the axes stay, with length 1 where func drops them."""
-    made = traced(a)
+    result = traced(a)
     for axis in np.atleast_1d(axes).tolist():
-        reduced = func(made, axis)
-        made = reduced if np.ndim(reduced) == np.ndim(made) else np.expand_dims(reduced, axis)
-    return made
+        reduced = func(result, axis)
+        result = reduced if np.ndim(reduced) == np.ndim(result) else np.expand_dims(reduced, axis)
+    return result
 
 
 @implements(np.diag_indices_from)
@@ -303,10 +303,10 @@ def full_like(
         fill_value = np.asarray(fill_value).astype(dtype)  # an int stays one: it may be an index
     fill = nodes_of(fill_value, scope)
     fill = fill if dtype is None else converted(scope.graph, fill, dtype)
-    made = np.array(np.broadcast_to(fill, like_nodes.shape if shape is None else shape), order="C")
-    if order == "F" and made.ndim > 1:
-        return Array(np.asfortranarray(made), scope)
-    return Array(made if shape is not None or order not in "KA" else in_order_of(made, like_nodes), scope)
+    nodes = np.array(np.broadcast_to(fill, like_nodes.shape if shape is None else shape), order="C")
+    if order == "F" and nodes.ndim > 1:
+        return Array(np.asfortranarray(nodes), scope)
+    return Array(nodes if shape is not None or order not in "KA" else in_order_of(nodes, like_nodes), scope)
 
 
 IN_PLACE = frozenset({np.copyto, np.fill_diagonal, np.put, np.put_along_axis, np.place, np.putmask})

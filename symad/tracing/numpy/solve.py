@@ -149,8 +149,8 @@ def solve(a: Any, b: Any) -> Any:
     if not batch:
         return _solve_one(a, b)
     systems, right = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
-    made = [_solve_one(m, r) for m, r in zip(_matrices(systems), _matrices(right), strict=True)]
-    return np.reshape(np.stack(made), right.shape)
+    solutions = [_solve_one(m, r) for m, r in zip(_matrices(systems), _matrices(right), strict=True)]
+    return np.reshape(np.stack(solutions), right.shape)
 
 
 @implements(np.linalg.tensorsolve)
@@ -182,8 +182,8 @@ def per_matrix(function: Callable[[Any], Any], a: Any) -> Any:
         raise np.linalg.LinAlgError(f"a matrix or a stack of them is needed, not an array of shape {a.shape}")
     if a.ndim == 2:
         return function(a)
-    made = np.stack([function(m) for m in _matrices(a)])
-    return np.reshape(made, a.shape[:-2] + made.shape[1:])
+    results = np.stack([function(m) for m in _matrices(a)])
+    return np.reshape(results, a.shape[:-2] + results.shape[1:])
 
 
 def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
@@ -195,8 +195,8 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
         if not is_traced(a) and not np.linalg.slogdet(a)[0]:
             raise np.linalg.LinAlgError("Singular matrix")
         a, b = together(a, b)
-        made = wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
-        return _raising_where_caught(made, a, "Singular matrix")
+        solution = wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
+        return _raising_where_caught(solution, a, "Singular matrix")
     if not is_traced(a):
         return _solve_ordinary(a, b)
     if not n:
@@ -211,15 +211,15 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     return _raising_where_caught(np.reshape(back_substituted(rows), np.shape(b)), a, "Singular matrix")
 
 
-def _raising_where_caught(made: Any, given: Any, message: str) -> Any:
+def _raising_where_caught(result: Any, given: Any, message: str) -> Any:
     """Return a result, or raise NumPy's error on a path of its own if a handler of the user's is around.
 
     The result is NaN where NumPy raises an error.
     """
-    followed = is_traced(made) and made.scope.deciding() is not None and is_caught()
-    if followed and np.any(np.isnan(made)) & np.all(np.isfinite(given)):
+    followed = is_traced(result) and result.scope.deciding() is not None and is_caught()
+    if followed and np.any(np.isnan(result)) & np.all(np.isfinite(given)):
         raise np.linalg.LinAlgError(message)
-    return made
+    return result
 
 
 def matrix_writer(a: Any, *others: Any, least: int | None = None) -> Any:
@@ -257,13 +257,13 @@ def _solve_ordinary(a: Any, b: Any) -> Any:
 def back_substituted(rows: Any) -> Any:
     """Return the solution of an upper triangular system, given with its right-hand sides behind it."""
     n = len(rows)
-    found: list[Any] = [None] * n
+    solution: list[Any] = [None] * n
     for i in reversed(range(n)):
         rest = rows[i, n:]
         for j in range(i + 1, n):
-            rest = rest - rows[i, j] * found[j]
-        found[i] = rest / rows[i, i]
-    return np.stack(found)
+            rest = rest - rows[i, j] * solution[j]
+        solution[i] = rest / rows[i, i]
+    return np.stack(solution)
 
 
 def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -> Any:

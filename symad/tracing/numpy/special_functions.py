@@ -72,14 +72,14 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         values = weights = traced(a)
     rows, kept = _rows(np.atleast_1d(values), axis)
     if b is None:
-        made, sign = _log_sum(rows), None
+        logarithm, sign = _log_sum(rows), None
     else:
-        made, sign = _log_weighted(rows, _rows(np.atleast_1d(weights), axis)[0], return_sign)
-    shape = kept if keepdims and np.ndim(values) else np.shape(made)
-    made = np.reshape(made, shape)
+        logarithm, sign = _log_weighted(rows, _rows(np.atleast_1d(weights), axis)[0], return_sign)
+    shape = kept if keepdims and np.ndim(values) else np.shape(logarithm)
+    logarithm = np.reshape(logarithm, shape)
     if not return_sign:
-        return made
-    return made, np.ones_like(made) if sign is None else np.reshape(sign, shape)
+        return logarithm
+    return logarithm, np.ones_like(logarithm) if sign is None else np.reshape(sign, shape)
 
 
 def _log_weighted(rows: Any, weights: Any, signed: bool) -> tuple[Any, Any]:
@@ -135,8 +135,8 @@ def _slope(head: Head) -> Build:
     """The derivative of head(n, u) in u, as a function of its own."""
 
     def build(graph: Graph, n: int, u: int) -> int:
-        found = partial(Builder(graph), head, (n, u), graph.node(head, n, u), 1)
-        return graph.number(0) if found is None else found
+        slope = partial(Builder(graph), head, (n, u), graph.node(head, n, u), 1)
+        return graph.number(0) if slope is None else slope
 
     return composed(build)
 

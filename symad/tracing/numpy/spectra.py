@@ -124,7 +124,7 @@ def _singular(name: str, a: Any) -> list[Any]:
         return [np.zeros((*stack, m, 0)), np.zeros((*stack, 0)), np.zeros((*stack, 0, n))]
     a, exponent = scaled(a)
     packed = per_matrix(
-        lambda one: np.concatenate(factors_of(f"np.linalg.{name}", MatrixOperation("singular", (m, n)), one)), a
+        lambda matrix: np.concatenate(factors_of(f"np.linalg.{name}", MatrixOperation("singular", (m, n)), matrix)), a
     )
     left, values, right = packed[..., : m * size], packed[..., m * size : (m + 1) * size], packed[..., (m + 1) * size :]
     return [
@@ -144,8 +144,8 @@ def svdvals(x: Any, /) -> Any:
 def singular_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The largest (2) or smallest (-2) singular value, or the sum of all ("nuc"), of the matrices in two axes."""
     values = _singular("norm", np.moveaxis(x, axes, (-2, -1)))[1]
-    made = np.sum(values, axis=-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
-    return np.expand_dims(made, axes) if keepdims else made
+    norms = np.sum(values, axis=-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
+    return np.expand_dims(norms, axes) if keepdims else norms
 
 
 def singular_condition(x: Any, p: Any) -> Any:

@@ -50,8 +50,8 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     form = integer_form(ufunc, inputs)
     if form is not None:
         return form(*inputs) if not keywords else _written(form(*inputs), keywords)
-    if not keywords and (made := _of_one_scope(ufunc, inputs)) is not None:
-        return made
+    if not keywords and (result := _of_one_scope(ufunc, inputs)) is not None:
+        return result
     if ufunc.__name__ in _COMPLEX_RESULTS or any(map(is_complex, inputs)):
         check_real(f"np.{ufunc.__name__} of a complex number")
         check_beside_complex(inputs)
@@ -72,16 +72,16 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     parts = SEVERAL_OUTPUTS.get(ufunc.__name__)
     if parts is None:
         return _deliver(ufunc, scope, elementwise(scope.graph, builder(ufunc), *operands), targets, where)
-    made = [elementwise(scope.graph, part, *operands) for part in parts]
-    places = targets or [None] * len(made)
-    return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(made, places, strict=True))
+    result = [elementwise(scope.graph, part, *operands) for part in parts]
+    places = targets or [None] * len(result)
+    return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(result, places, strict=True))
 
 
-def _written(made: Any, keywords: Keywords) -> Any:
+def _written(result: Any, keywords: Keywords) -> Any:
     """Write a result into `out=`."""
     if set(keywords) != {"out"} or len(keywords["out"]) != 1:
         refuse_function("a ufunc of integers with where= or dtype=", "only out= is traced", "use np.where")
-    return delivered(made, keywords["out"][0])
+    return delivered(result, keywords["out"][0])
 
 
 def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
@@ -103,8 +103,8 @@ def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     graph, loops = scope.graph, node_arrays.loops_on(scope.graph)
     least = loops.least if loops is not None and loops.on_numbers and build is not op.power else None
     operands = [_operand(value, scope, least) for value in inputs]
-    made = node_arrays.matmul(graph, *operands) if build is None else elementwise(graph, build, *operands)
-    return wrap(keeping_integers(graph, ufunc.__name__, made, operands), scope)
+    nodes = node_arrays.matmul(graph, *operands) if build is None else elementwise(graph, build, *operands)
+    return wrap(keeping_integers(graph, ufunc.__name__, nodes, operands), scope)
 
 
 def _operand(value: Any, scope: Scope, least: int | None) -> npt.NDArray[Any]:
@@ -118,10 +118,10 @@ def _operand(value: Any, scope: Scope, least: int | None) -> npt.NDArray[Any]:
     return nodes_of(value, scope)
 
 
-def _python_results(made: Any, scope: Scope) -> Any:
-    if isinstance(made, tuple):
-        return tuple(_python_results(part, scope) for part in made)
-    return wrap(nodes_of(made, scope), scope)
+def _python_results(result: Any, scope: Scope) -> Any:
+    if isinstance(result, tuple):
+        return tuple(_python_results(part, scope) for part in result)
+    return wrap(nodes_of(result, scope), scope)
 
 
 @implements_method("reduce")
@@ -200,8 +200,8 @@ def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         raise IndexError(f"index {outside[0]} out-of-bounds in {ufunc.__name__}.reduceat [0, {len(rows)})")
     ends = [*starts[1:], len(rows)]
     parts = [ufunc.reduce(rows[first : max(end, first + 1)]) for first, end in zip(starts, ends, strict=True)]
-    made = np.moveaxis(np.stack(parts), 0, axis)
-    return _deliver(ufunc, scope, nodes_of(made, scope), keywords.get("out", ()), True)
+    results = np.moveaxis(np.stack(parts), 0, axis)
+    return _deliver(ufunc, scope, nodes_of(results, scope), keywords.get("out", ()), True)
 
 
 @implements_method("outer")
@@ -227,8 +227,8 @@ def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> None:
     columns = [np.broadcast_to(nodes_of(value, scope), places.shape).ravel().tolist() for value in others]
     flat = target.nodes.reshape(-1).copy()
     for place, *operands in zip(places.ravel().tolist(), *columns, strict=True):
-        made = np.array(build(graph, int(flat[place]), *operands))
-        flat[place] = node_arrays.like(graph, target.nodes, made)
+        element = np.array(build(graph, int(flat[place]), *operands))
+        flat[place] = node_arrays.like(graph, target.nodes, element)
     with graph.arrays.storing(target.nodes):
         target.nodes[...] = flat.reshape(target.shape)
     target.scope = scope
@@ -245,10 +245,10 @@ def _at_computed(ufunc: np.ufunc, target: Any, index: Any, *others: Any) -> Any:
     values = [np.broadcast_to(value, np.shape(flat)) for value in others]
     if ufunc in (np.add, np.subtract):
         return ufunc(target, np.sum(np.where(here, values[0], 0.0), axis=1))
-    made: Any = target
+    result: Any = target
     for k in range(len(places)):
-        made = np.where(here[:, k], ufunc(made, *[value[k] for value in values]), made)
-    return made
+        result = np.where(here[:, k], ufunc(result, *[value[k] for value in values]), result)
+    return result
 
 
 def builder(ufunc: np.ufunc) -> Build:
@@ -301,12 +301,12 @@ def _product(ufunc: np.ufunc, scope: Scope, operands: Sequence[Nodes], keywords:
         check_real(f"np.{name}", "use np.matmul, which takes no conjugates")
     left, right = (np.moveaxis(nodes, axis, -1) if axis != -1 else nodes for nodes in operands)
     add_left, add_right = _PRODUCTS[name]
-    made = node_arrays.matmul(
+    product = node_arrays.matmul(
         scope.graph, left[..., None, :] if add_left else left, right[..., None] if add_right else right
     )
-    made = made[..., 0] if add_right else made
-    made = made[..., 0] if add_left and add_right else made[..., 0, :] if add_left else made
-    return np.expand_dims(made, axis) if keywords.get("keepdims") else made
+    product = product[..., 0] if add_right else product
+    product = product[..., 0] if add_left and add_right else product[..., 0, :] if add_left else product
+    return np.expand_dims(product, axis) if keywords.get("keepdims") else product
 
 
 # Which operand of a product gets an axis to be a matrix: a row on the left, a column on the right.

@@ -66,7 +66,7 @@ def evaluated(self: Any, x: Any) -> Any:
     flat = np.ravel(points)
     knots, y, axis = self.x, _along_first(self), self._y_axis
     rest = np.shape(y)[1:]
-    found = _between(self, knots, y, flat)
+    values = _between(self, knots, y, flat)
     if not self._extrapolate:
         below, above = flat < knots[0], flat > knots[-1]
         if self.bounds_error and fails(none, np.logical_or(below, above)):
@@ -74,9 +74,9 @@ def evaluated(self: Any, x: Any) -> Any:
         column = (-1,) + (1,) * len(rest)
         ends = [np.reshape(end, column) for end in (below, above)]
         low, high = (math.nan, math.nan) if self.bounds_error else (self._fill_value_below, self._fill_value_above)
-        found = np.where(ends[0], _filled(low, rest), np.where(ends[1], _filled(high, rest), found))
-    found = np.reshape(found, np.shape(points) + rest)
-    return np.moveaxis(found, range(points.ndim), range(axis, axis + points.ndim))
+        values = np.where(ends[0], _filled(low, rest), np.where(ends[1], _filled(high, rest), values))
+    values = np.reshape(values, np.shape(points) + rest)
+    return np.moveaxis(values, range(points.ndim), range(axis, axis + points.ndim))
 
 
 def _filled(value: Any, rest: tuple[int, ...]) -> Any:
@@ -102,8 +102,8 @@ def _between(self: Any, knots: Any, y: Any, points: Any) -> Any:
     """Return what the kind of an interpolant has between its points, and beyond."""
     kind = self._kind
     if hasattr(self, "_spline"):
-        made = self._spline
-        t, c, k = (made._t, made._c, made.k) if hasattr(made, "_t") else (made.t, made.c, made.k)
+        inner = self._spline
+        t, c, k = (inner._t, inner._c, inner.k) if hasattr(inner, "_t") else (inner.t, inner.c, inner.k)
         return np.reshape(spline((t, c, k), points, 0, True), (-1, *np.shape(y)[1:]))
     column = (-1,) + (1,) * (np.ndim(y) - 1)
     if kind == "linear":
@@ -122,11 +122,11 @@ def _between(self: Any, knots: Any, y: Any, points: Any) -> Any:
         place = np.searchsorted(knots[1:], points, side="right")
     else:
         place = np.searchsorted(knots[:-1], points, side="left")
-    found = taken(y, place) + np.reshape(0.0 * points, column)
+    value = taken(y, place) + np.reshape(0.0 * points, column)
     if kind in ("previous", "next") and self._extrapolate:
         beyond = points < knots[0] if kind == "previous" else points > knots[-1]
-        return np.where(np.reshape(beyond, column), math.nan, found)
-    return found
+        return np.where(np.reshape(beyond, column), math.nan, value)
+    return value
 
 
 # ---- rectangular grids
@@ -166,11 +166,11 @@ def grid_evaluated(self: Any, xi: Any, method: Any = None, *, nu: Any = None) ->
         beyond = np.logical_or(beyond, outside(coordinate, edges[0], edges[-1]))
     if self.bounds_error and fails(none, beyond):
         raise ValueError("One of the requested xi is out of bounds")
-    found = _on_grid(self, grid, values, flat, method, nu)
+    results = _on_grid(self, grid, values, flat, method, nu)
     if self.bounds_error or self.fill_value is not None:
-        is_outside = np.reshape(beyond, (-1,) + (1,) * (np.ndim(found) - 1))
-        found = np.where(is_outside, math.nan if self.bounds_error else self.fill_value, found)
-    return np.reshape(found, np.shape(points)[:-1] + np.shape(values)[len(grid) :])
+        is_outside = np.reshape(beyond, (-1,) + (1,) * (np.ndim(results) - 1))
+        results = np.where(is_outside, math.nan if self.bounds_error else self.fill_value, results)
+    return np.reshape(results, np.shape(points)[:-1] + np.shape(values)[len(grid) :])
 
 
 def _coordinates(xi: Any, dimensions: int) -> Any:
@@ -187,11 +187,11 @@ def _coordinates(xi: Any, dimensions: int) -> Any:
 
 def _on_grid(self: Any, grid: Any, values: Any, points: list[Any], method: str, nu: Any) -> Any:
     if method not in ("linear", "nearest"):
-        made = getattr(self, "_spline", None)
-        if made is None or method != self.method or nu is not None or not is_plain(made.c):
+        interpolant = getattr(self, "_spline", None)
+        if interpolant is None or method != self.method or nu is not None or not is_plain(interpolant.c):
             do = "give it method='linear', or use RectBivariateSpline or BSpline"
             refuse_function(f"{_GRID} with method={method!r}", "it has no traced form", do)
-        return tensor_product(made.t, tuple(made.k), np.asarray(made.c), points)
+        return tensor_product(interpolant.t, tuple(interpolant.k), np.asarray(interpolant.c), points)
     places, shares = [], []
     for edges, coordinate in zip(grid, points, strict=True):
         place = interval(edges, coordinate)
@@ -203,22 +203,22 @@ def _on_grid(self: Any, grid: Any, values: Any, points: list[Any], method: str, 
     if method == "nearest":
         steps = [np.where(share <= 0.5, place, place + 1) for place, share in zip(places, shares, strict=True)]
         return taken(rows, _flat(steps, np.shape(values))) + np.reshape(0.0 * points[0], (-1,) + (1,) * len(rest))
-    made = 0.0
+    total = 0.0
     for corner in np.ndindex(*[2] * len(grid)):
         weight: Any = 1.0
         for step, share in zip(corner, shares, strict=True):
             weight = weight * (share if step else 1.0 - share)
         place = _flat([place + step for place, step in zip(places, corner, strict=True)], np.shape(values))
-        made = made + np.reshape(weight, (-1,) + (1,) * len(rest)) * taken(rows, place)
-    return made
+        total = total + np.reshape(weight, (-1,) + (1,) * len(rest)) * taken(rows, place)
+    return total
 
 
 def _flat(places: list[Any], shape: tuple[int, ...]) -> Any:
     """Return the places in an array of one axis."""
-    found: Any = 0
+    flat: Any = 0
     for place, length in zip(places, shape, strict=False):
-        found = found * length + place
-    return found
+        flat = flat * length + place
+    return flat
 
 
 @stands_in_for("scipy.interpolate.interpn", held=())
@@ -227,9 +227,9 @@ def interpn(
 ) -> Any:
     """The values at points inside of a rectangular grid."""
     kind = package("interpolate").RegularGridInterpolator
-    made = object.__new__(kind)
+    interpolator = object.__new__(kind)
     if is_plain(points, values):
-        made.__init__(points, values, method, bounds_error, fill_value)
+        interpolator.__init__(points, values, method, bounds_error, fill_value)
     else:
-        grid_interpolator(made, points, values, method, bounds_error, fill_value)
-    return grid_evaluated(made, xi)
+        grid_interpolator(interpolator, points, values, method, bounds_error, fill_value)
+    return grid_evaluated(interpolator, xi)

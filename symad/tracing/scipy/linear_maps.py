@@ -40,11 +40,11 @@ def along(name: str, x: Any, axis: int, apply: Callable[[Any], Any]) -> Any:
     columns = np.reshape(moved, (count, -1))
     if np.count_nonzero(matrix) * _SPARSE <= matrix.size:
         rows, places = np.nonzero(matrix)
-        found = summed(rows, places, matrix[rows, places], len(matrix), columns)
+        image = summed(rows, places, matrix[rows, places], len(matrix), columns)
     else:
-        found = matrix @ columns
-    found = found + constant if constant.any() else found
-    return np.moveaxis(np.reshape(found, (len(matrix), *np.shape(moved)[1:])), 0, axis)
+        image = matrix @ columns
+    image = image + constant if constant.any() else image
+    return np.moveaxis(np.reshape(image, (len(matrix), *np.shape(moved)[1:])), 0, axis)
 
 
 def _check(name: str, given: dict[str, Any]) -> None:
@@ -122,16 +122,16 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     moved = np.moveaxis(array(x), axis, 0)
     count = len(moved)
     rows = np.reshape(moved, (count, -1))
-    made: Any = 0.0
+    filtered: Any = 0.0
     for k in range(min(len(forward), count)):
-        made = made + forward[k] * np.concatenate([np.zeros((k, *np.shape(rows)[1:])), rows[: count - k]])
+        filtered = filtered + forward[k] * np.concatenate([np.zeros((k, *np.shape(rows)[1:])), rows[: count - k]])
     column = np.concatenate([backward[:count], np.zeros(max(count - len(backward), 0))])
     if count > 1 or len(backward) > 1:
-        made = solve_triangular(toeplitz(column, np.zeros(count)) if not is_plain(column) else _lower(column), made,
-                                lower=True)  # fmt: skip
+        matrix = _lower(column) if is_plain(column) else toeplitz(column, np.zeros(count))
+        filtered = solve_triangular(matrix, filtered, lower=True)
     else:
-        made = made / backward[0]
-    return np.moveaxis(np.reshape(made, np.shape(moved)), 0, axis)
+        filtered = filtered / backward[0]
+    return np.moveaxis(np.reshape(filtered, np.shape(moved)), 0, axis)
 
 
 def _lower(column: Any) -> Any:
@@ -149,8 +149,8 @@ def _with_state(b: Any, a: Any, x: Any, axis: int, zi: Any) -> Any:
     def both(columns: Any) -> Any:
         return np.concatenate([np.concatenate(own(b, a, column, zi=zi))[:, None] for column in columns.T], axis=1)
 
-    found = along("scipy.signal.lfilter", values, 0, both)
-    return found[: len(values)], found[len(values) :]
+    filtered = along("scipy.signal.lfilter", values, 0, both)
+    return filtered[: len(values)], filtered[len(values) :]
 
 
 @stands_in_for("scipy.signal.deconvolve", held=())
@@ -160,5 +160,5 @@ def deconvolve(signal: Any, divisor: Any) -> Any:
     count = len(values) - len(by) + 1
     if count < 1:
         return np.zeros(0), values
-    found = lfilter(values, by, np.eye(1, count)[0])
-    return found, values - np.convolve(by, found)
+    quotient = lfilter(values, by, np.eye(1, count)[0])
+    return quotient, values - np.convolve(by, quotient)

@@ -38,12 +38,12 @@ def _root(name: str, matrix: Any) -> Any:
 
     Where it does not end there is none that is real: it is refused where the numbers are known, and NaN in a kernel.
     """
-    one, scale = np.eye(matrix.shape[0]), np.sqrt(np.sum(matrix**2))
+    identity, scale = np.eye(matrix.shape[0]), np.sqrt(np.sum(matrix**2))
     product = root = matrix / scale
     for _ in range(STEPS):
         inverse = np.linalg.inv(product)
         root = 0.5 * (root + root @ inverse)
-        product = 0.5 * (one + 0.5 * (product + inverse))
+        product = 0.5 * (identity + 0.5 * (product + inverse))
     root = np.sqrt(scale) * root
     off = np.sum((root @ root - matrix) ** 2) - CLOSE**2 * np.sum(matrix**2)
     known = known_values(np.reshape(off, (1,)), _is_off)
@@ -63,18 +63,18 @@ def logm(A: Any, disp: bool = True) -> Any:  # noqa: N803 (SciPy's name)
     matrix = traced(A)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError("expected a square matrix")
-    one, count = np.eye(matrix.shape[0]), 0
-    far = known_values(matrix - one, _size)
+    identity, count = np.eye(matrix.shape[0]), 0
+    far = known_values(matrix - identity, _size)
     while (far is None and count < ROOTS) or (far is not None and far > NEAR):
         matrix, count = _root("logm", matrix), count + 1
-        far = None if far is None else known_values(matrix - one, _size)
-    off = matrix - one
+        far = None if far is None else known_values(matrix - identity, _size)
+    off = matrix - identity
     places, weights = np.polynomial.legendre.leggauss(NODES)
-    found = 2.0**count * sum(
-        weight / 2 * np.linalg.solve(one + (1 + place) / 2 * off, off)
+    logarithm = 2.0**count * sum(
+        weight / 2 * np.linalg.solve(identity + (1 + place) / 2 * off, off)
         for place, weight in zip(places.tolist(), weights.tolist(), strict=True)
     )
-    return found if far is not None else np.where(np.sum(off**2) <= NEAR**2, found, np.nan)
+    return logarithm if far is not None else np.where(np.sum(off**2) <= NEAR**2, logarithm, np.nan)
 
 
 def _size(numbers: Any) -> Any:

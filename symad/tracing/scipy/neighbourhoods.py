@@ -59,10 +59,10 @@ def correlate(
     parts = shifts(values, weights.shape, mode, cval, _each(origin, values.ndim))
     flat = np.ravel(weights)
     chosen = [k for k in range(len(parts)) if not is_plain(flat) or flat[k] != 0]
-    made: Any = 0.0 * values
+    sums: Any = 0.0 * values
     for k in chosen:
-        made = made + flat[k] * parts[k]
-    return made
+        sums = sums + flat[k] * parts[k]
+    return sums
 
 
 @stands_in_for("scipy.ndimage.convolve", held=())
@@ -132,8 +132,8 @@ def uniform_filter(
     own = package("ndimage").uniform_filter1d
     rows = zip(*[_each(part, values.ndim) for part in (size, mode, origin)], strict=True)
     for axis, (width, way, start) in enumerate(rows):
-        one = partial(own, size=width, axis=0, mode=way, cval=cval, origin=start)
-        values = along("scipy.ndimage.uniform_filter", values, axis, one)
+        along_axis = partial(own, size=width, axis=0, mode=way, cval=cval, origin=start)
+        values = along("scipy.ndimage.uniform_filter", values, axis, along_axis)
     return values
 
 
@@ -142,10 +142,10 @@ def _edges(name: str, across: list[float]) -> None:
         _unless(name, output=output)
         values = array(input)
         modes, axis = _each(mode, values.ndim), axis % values.ndim
-        made = correlate1d(values, [-1.0, 0.0, 1.0], axis, None, modes[axis], cval)
+        edges = correlate1d(values, [-1.0, 0.0, 1.0], axis, None, modes[axis], cval)
         for other in range(values.ndim):
-            made = made if other == axis else correlate1d(made, across, other, None, modes[other], cval)
-        return made
+            edges = edges if other == axis else correlate1d(edges, across, other, None, modes[other], cval)
+        return edges
 
     stands_in_for(f"scipy.ndimage.{name}", held=())(handler)
 
@@ -230,9 +230,9 @@ def map_coordinates(
     for k, length in enumerate(values.shape):
         outside = np.logical_or(outside, np.logical_or(flat[k] < 0, flat[k] > length - 1))
         flat[k] = np.clip(flat[k], 0, length - 1)
-    made = _between(values, flat, order)
-    made = np.where(outside, cval, made) if mode == "constant" else made
-    return np.reshape(made, np.shape(places)[1:])
+    result = _between(values, flat, order)
+    result = np.where(outside, cval, result) if mode == "constant" else result
+    return np.reshape(result, np.shape(places)[1:])
 
 
 def _coefficients(values: Any, mode: str) -> Any:
@@ -256,13 +256,13 @@ def _between(values: Any, places: list[Any], order: int) -> Any:
             continue
         weights = [(1 - t) ** 3 / 6, (4 - 6 * t**2 + 3 * t**3) / 6, (1 + 3 * t + 3 * t**2 - 3 * t**3) / 6, t**3 / 6]
         axes.append([(_mirrored(low + step - 1, length), weight) for step, weight in enumerate(weights)])
-    made: Any = 0.0
+    total: Any = 0.0
     for parts in itertools.product(*axes):
         place, weight = 0, 1.0
         for (step, factor), length in zip(parts, values.shape, strict=True):
             place, weight = place * length + step, weight * factor
-        made = made + weight * taken(np.ravel(values), _whole(place))
-    return made
+        total = total + weight * taken(np.ravel(values), _whole(place))
+    return total
 
 
 def _mirrored(place: Any, length: int) -> Any:
@@ -274,7 +274,7 @@ def _whole(place: Any) -> Any:
     return np.asarray(place, dtype=int) if is_plain(place) else place.astype(int)
 
 
-def _moved(name: str, one: Any) -> None:
+def _moved(name: str, shift: Any) -> None:
     def handler(input: Any, amount: Any, output: Any = None, *options: Any, **keywords: Any) -> Any:
         _unless(name, output=output)
         values = array(input)
@@ -284,7 +284,7 @@ def _moved(name: str, one: Any) -> None:
         own = getattr(package("ndimage"), name)
 
         def moved(columns: Any, by: float) -> Any:
-            return own(columns, (by, one), None, *options, **keywords)
+            return own(columns, (by, shift), None, *options, **keywords)
 
         for axis, by in enumerate(_each(amount, values.ndim)):
             values = along(f"scipy.ndimage.{name}", values, axis, partial(moved, by=by))
@@ -313,15 +313,15 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     more = {"constant_values": fillvalue} if boundary == "fill" else {}
     wide = np.pad(left, pads, mode=_PADS[_BOUNDARIES[boundary]], **more)
     lengths = [n + m - 1 for n, m in zip(left.shape, right.shape, strict=True)]
-    made: Any = 0.0
+    sums: Any = 0.0
     for i, k in np.ndindex(*right.shape):
-        made = made + turned[i, k] * wide[i : i + lengths[0], k : k + lengths[1]]
+        sums = sums + turned[i, k] * wide[i : i + lengths[0], k : k + lengths[1]]
     if mode == "full":
-        return made
+        return sums
     sizes = zip(left.shape, right.shape, strict=True)
     if mode == "same":
-        return made[tuple(slice((m - 1) // 2, (m - 1) // 2 + n) for n, m in sizes)]
-    return made[tuple(slice(m - 1, n) for n, m in sizes)]
+        return sums[tuple(slice((m - 1) // 2, (m - 1) // 2 + n) for n, m in sizes)]
+    return sums[tuple(slice(m - 1, n) for n, m in sizes)]
 
 
 @stands_in_for("scipy.signal.correlate2d", held=())

@@ -73,11 +73,11 @@ _place("min", np.argmin)
 def take_nd(arr: Any, indexer: Any, axis: int = 0, fill_value: Any = np.nan, allow_fill: bool = True) -> Any:
     """Elements at places, `fill_value` where a place is -1: what alignment asks for."""
     places = np.asarray(indexer)
-    made = np.take(traced(arr), np.maximum(places, 0) if allow_fill else places, axis=axis)
+    elements = np.take(traced(arr), np.maximum(places, 0) if allow_fill else places, axis=axis)
     if not allow_fill or (places >= 0).all():
-        return made
-    missing = np.expand_dims(places < 0, tuple(k for k in range(np.ndim(made)) if k != axis % np.ndim(made)))
-    return np.where(missing, np.nan if fill_value is None else fill_value, made)
+        return elements
+    missing = np.expand_dims(places < 0, tuple(k for k in range(np.ndim(elements)) if k != axis % np.ndim(elements)))
+    return np.where(missing, np.nan if fill_value is None else fill_value, elements)
 
 
 @stands_in_for(_NANOPS + "na_accum_func")
@@ -128,5 +128,5 @@ def diff(arr: Any, n: int, axis: int = 0) -> Any:
     size = min(abs(n), len(values))
     apart = values[size:] - values[: len(values) - size]
     gap = np.full((size, *np.shape(values)[1:]), np.nan)
-    made = np.concatenate([gap, apart] if n >= 0 else [-apart, gap])
-    return np.moveaxis(made, 0, axis)
+    differences = np.concatenate([gap, apart] if n >= 0 else [-apart, gap])
+    return np.moveaxis(differences, 0, axis)

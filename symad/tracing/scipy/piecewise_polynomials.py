@@ -46,14 +46,14 @@ def evaluated(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
     if not isinstance(self, package("interpolate").PPoly):
         refuse_function(f"scipy.interpolate.{type(self).__name__}", "it has no traced form", "use PPoly")
     points = array(x)
-    found = values(c, breaks, np.ravel(points), nu, self.extrapolate if extrapolate is None else extrapolate)
+    result = values(c, breaks, np.ravel(points), nu, self.extrapolate if extrapolate is None else extrapolate)
     rest = np.shape(c)[2:]
-    found = np.reshape(found, np.shape(points) + rest)
+    result = np.reshape(result, np.shape(points) + rest)
     if self.axis:
-        moved, behind = points.ndim, range(points.ndim, found.ndim)
+        moved, behind = points.ndim, range(points.ndim, result.ndim)
         order = [*behind[: self.axis], *range(moved), *behind[self.axis :]]
-        found = np.transpose(found, order)
-    return found
+        result = np.transpose(result, order)
+    return result
 
 
 def values(c: Any, x: Any, points: Any, nu: int, extrapolate: Any) -> Any:
@@ -67,13 +67,13 @@ def values(c: Any, x: Any, points: Any, nu: int, extrapolate: Any) -> Any:
     degree, rest = np.shape(c)[0] - 1, np.shape(c)[2:]
     columns = taken(c, place, axis=1)
     inner = np.reshape(points - taken(x, place), (-1,) + (1,) * len(rest))
-    made: Any = np.zeros(np.shape(columns)[1:]) + 0 * inner
+    result: Any = np.zeros(np.shape(columns)[1:]) + 0 * inner
     for k in range(degree + 1 - nu):
-        made = made * inner + columns[k] * float(math.perm(degree - k, nu))
+        result = result * inner + columns[k] * float(math.perm(degree - k, nu))
     if extrapolate:
-        return made
+        return result
     is_outside = np.reshape(outside(points, x[0], x[-1]), np.shape(inner))
-    return np.where(is_outside, math.nan, made)
+    return np.where(is_outside, math.nan, result)
 
 
 def _has_ascended(x: Any) -> Any:

@@ -27,10 +27,10 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 def _made(quaternions: Any, single: bool) -> Any:
     """Return a rotation of SciPy that holds rows of traced quaternions."""
     kind = package("spatial.transform").Rotation
-    found = kind.__new__(kind)
+    rotation = kind.__new__(kind)
     model = kind([0.0, 0.0, 0.0, 1.0])
-    found._quat, found._single, found._xp, found._backend = quaternions, single, model._xp, model._backend
-    return found
+    rotation._quat, rotation._single, rotation._xp, rotation._backend = quaternions, single, model._xp, model._backend
+    return rotation
 
 
 def _rows(values: Any, width: int, name: str) -> tuple[Any, bool]:
@@ -115,14 +115,14 @@ def _of_matrices(m: Any) -> Any:
     diagonal = [m[:, k, k] for k in range(3)]
     trace = diagonal[0] + diagonal[1] + diagonal[2]
     sums = [*diagonal, trace]
-    found: Any = _joined([m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1], 1 + trace])
+    quaternions: Any = _joined([m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1], 1 + trace])
     for i in (2, 1, 0):
         j, k = (i + 1) % 3, (i + 2) % 3
         parts = {i: 1 - trace + 2 * m[:, i, i], j: m[:, j, i] + m[:, i, j], k: m[:, k, i] + m[:, i, k]}
         row = _joined([*[parts[n] for n in range(3)], m[:, k, j] - m[:, j, k]])
         is_largest = functools.reduce(np.logical_and, [sums[i] >= other for other in sums[:i] + sums[i + 1 :]])
-        found = np.where(is_largest[:, None], row, found)
-    return _unit(found)
+        quaternions = np.where(is_largest[:, None], row, quaternions)
+    return _unit(quaternions)
 
 
 def _orthogonal(m: Any) -> Any:
@@ -171,14 +171,14 @@ def from_euler(seq: str, angles: Any, degrees: bool = False) -> Any:
     values = array(angles)
     single = values.ndim == 0 if count == 1 else values.ndim == 1
     rows = np.reshape(np.radians(values) if degrees else values, (-1, count))
-    found: Any = None
+    turns: Any = None
     for k, letter in enumerate(seq.lower()):
         half = rows[:, k] / 2
         parts: list[Any] = [0.0 * half] * 3 + [np.cos(half)]
         parts[_AXES[letter]] = np.sin(half)
         turn = _joined(parts)
-        found = turn if found is None else _product(turn, found) if seq.islower() else _product(found, turn)
-    return _made(found, single)
+        turns = turn if turns is None else _product(turn, turns) if seq.islower() else _product(turns, turn)
+    return _made(turns, single)
 
 
 def _delivered(rotation: Any, rows: Any) -> Any:
@@ -251,8 +251,8 @@ def apply(self: Any, vectors: Any, inverse: bool = False) -> Any:
     rows, single = _rows(vectors, 3, "vectors")
     matrices = _matrices(array(self._quat))
     matrices = np.swapaxes(matrices, -1, -2) if inverse else matrices
-    found = np.sum(matrices * rows[:, None, :], axis=-1)
-    return found[0] if single and self._single else found
+    turned = np.sum(matrices * rows[:, None, :], axis=-1)
+    return turned[0] if single and self._single else turned
 
 
 @_method("__mul__")
@@ -287,8 +287,8 @@ def item(self: Any, indexer: Any) -> Any:
     """Return some of the rotations."""
     if self._single:
         raise TypeError("Single rotation is not subscriptable.")
-    found = self._quat[indexer]
-    return _made(np.reshape(found, (-1, 4)), np.ndim(found) == 1)
+    chosen = self._quat[indexer]
+    return _made(np.reshape(chosen, (-1, 4)), np.ndim(chosen) == 1)
 
 
 _SLERP = "scipy.spatial.transform.Slerp"

@@ -90,8 +90,8 @@ def median_abs_deviation(
     only("median_abs_deviation", nan_policy=nan_policy != "propagate", keepdims=keepdims,
          center=center not in (None, np.median))  # fmt: skip
     values, axis = flat(x, axis)
-    found = np.median(np.abs(values - np.median(values, axis=axis, keepdims=True)), axis=axis)
-    return found / (NORMAL_QUARTILE if isinstance(scale, str) and scale.lower() == "normal" else scale)
+    deviation = np.median(np.abs(values - np.median(values, axis=axis, keepdims=True)), axis=axis)
+    return deviation / (NORMAL_QUARTILE if isinstance(scale, str) and scale.lower() == "normal" else scale)
 
 
 # ---- what lies within limits

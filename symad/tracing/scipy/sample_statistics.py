@@ -27,9 +27,9 @@ class Named(tuple[Any, ...]):
     """A tuple whose elements have names, and more attributes."""
 
     def __new__(cls, first: int = 2, /, **parts: Any) -> Named:
-        made = super().__new__(cls, list(parts.values())[:first])
-        vars(made).update(parts)
-        return made
+        named = super().__new__(cls, list(parts.values())[:first])
+        vars(named).update(parts)
+        return named
 
 
 def sample(a: Any) -> Any:
@@ -76,8 +76,8 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate"
     """The third moment, in deviations."""
     only("skew", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     values, axis = flat(a, axis)
-    count, found = values.shape[axis], _moment(values, 3, axis) / _moment(values, 2, axis) ** 1.5
-    return found if bias or count < 3 else found * math.sqrt(count * (count - 1)) / (count - 2)
+    count, skewness = values.shape[axis], _moment(values, 3, axis) / _moment(values, 2, axis) ** 1.5
+    return skewness if bias or count < 3 else skewness * math.sqrt(count * (count - 1)) / (count - 2)
 
 
 @stands_in_for("scipy.stats.kurtosis")
@@ -88,10 +88,10 @@ def kurtosis(
     """The fourth moment, in deviations; less that of normal values."""
     only("kurtosis", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     values, axis = flat(a, axis)
-    count, found = values.shape[axis], _moment(values, 4, axis) / _moment(values, 2, axis) ** 2
+    count, moment = values.shape[axis], _moment(values, 4, axis) / _moment(values, 2, axis) ** 2
     if not bias and count > 3:
-        found = ((count**2 - 1) * found - 3 * (count - 1) ** 2) / ((count - 2) * (count - 3)) + 3
-    return found - 3 if fisher else found
+        moment = ((count**2 - 1) * moment - 3 * (count - 1) ** 2) / ((count - 2) * (count - 3)) + 3
+    return moment - 3 if fisher else moment
 
 
 @stands_in_for("scipy.stats.variation")
@@ -145,8 +145,8 @@ def entropy(
         terms = _ufunc(special.entr, shares)
     else:
         terms = _ufunc(special.rel_entr, shares, sample(qk) / np.sum(sample(qk), axis=axis, keepdims=True))
-    found = np.sum(terms, axis=axis)
-    return found if base is None else found / np.log(base)
+    total = np.sum(terms, axis=axis)
+    return total if base is None else total / np.log(base)
 
 
 def _ufunc(function: Any, *values: Any) -> Any:

@@ -24,12 +24,12 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     if count == 1:
         return 0.0 * rows[..., 0]
     if count == 2:
-        found = 0.5 * widths[..., 0] * (rows[..., 0] + rows[..., 1])
+        integral = 0.5 * widths[..., 0] * (rows[..., 0] + rows[..., 1])
     elif count % 2:
-        found = _parabolas(rows, widths)
+        integral = _parabolas(rows, widths)
     else:
-        found = _parabolas(rows[..., :-1], widths[..., :-1]) + _last(rows[..., -3:], widths[..., -2:])
-    return found if x is not None else found * (dx if is_plain(dx) else array(dx))
+        integral = _parabolas(rows[..., :-1], widths[..., :-1]) + _last(rows[..., -3:], widths[..., -2:])
+    return integral if x is not None else integral * (dx if is_plain(dx) else array(dx))
 
 
 def _parabolas(rows: Any, widths: Any) -> Any:

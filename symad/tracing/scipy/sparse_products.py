@@ -43,8 +43,8 @@ def summed(rows: Places, columns: Places, entries: Any, height: int, other: Any)
         terms = np.reshape(weight, (*weight.shape, *[1] * len(rest))) * factors[place]
         parts.append(np.sum(terms, axis=1))
         members.append(chosen)
-    made = np.concatenate(parts) if parts else np.zeros((0, *rest))
-    return made[np.argsort(np.concatenate(members))] if len(members) > 1 else made
+    sums = np.concatenate(parts) if parts else np.zeros((0, *rest))
+    return sums[np.argsort(np.concatenate(members))] if len(members) > 1 else sums
 
 
 def entries_of(matrix: Any) -> tuple[Places, Places, Any]:
@@ -117,10 +117,10 @@ def scaled(matrix: Any, other: Any) -> Any:
     factor = array(other)
     if factor.ndim:
         factor = np.broadcast_to(factor, matrix.shape)[rows, columns]
-    found = object.__new__(type(structure))
-    vars(found).update(vars(structure))
-    found.data = array(entries) * factor
-    return found
+    product = object.__new__(type(structure))
+    vars(product).update(vars(structure))
+    product.data = array(entries) * factor
+    return product
 
 
 @stands_in_for(f"{_BASE}.__truediv__", held=_HELD)
@@ -196,8 +196,8 @@ def _square(name: str, matrix: Any) -> Any:
 def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:  # noqa: N803 (SciPy's name)
     """The solution of a system of a sparse matrix, which is factorized as a dense one."""
     right = array(b)
-    found = np.linalg.solve(_square("spsolve", A), traced(right))
-    return np.ravel(found) if right.ndim == 2 and right.shape[1] == 1 else found
+    solution = np.linalg.solve(_square("spsolve", A), traced(right))
+    return np.ravel(solution) if right.ndim == 2 and right.shape[1] == 1 else solution
 
 
 @stands_in_for(f"{_LINALG}.spsolve_triangular", held=_HELD)

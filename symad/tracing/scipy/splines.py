@@ -28,15 +28,15 @@ def basis(t: Any, k: int, points: Any) -> tuple[Any, list[Any]]:
     place = np.searchsorted(t[k + 1 : len(t) - k - 1], points, side="right")
     left = [points - taken(t, place + (k + 1 - r)) for r in range(1, k + 1)]
     right = [taken(t, place + (k + r)) - points for r in range(1, k + 1)]
-    found: list[Any] = [1.0 + 0 * points]
+    values: list[Any] = [1.0 + 0 * points]
     for r in range(1, k + 1):
         saved: Any = 0.0
         for i in range(r):
-            share = found[i] / (right[i] + left[r - i - 1])
-            found[i] = saved + right[i] * share
+            share = values[i] / (right[i] + left[r - i - 1])
+            values[i] = saved + right[i] * share
             saved = left[r - i - 1] * share
-        found.append(saved)
-    return place, found
+        values.append(saved)
+    return place, values
 
 
 def spline(tck: _Tck, points: Any, nu: int, extrapolate: Any) -> Any:
@@ -56,11 +56,11 @@ def spline(tck: _Tck, points: Any, nu: int, extrapolate: Any) -> Any:
     for _ in range(min(nu, k)):
         t, c, k = _slope(t, c, k)
     place, weights = basis(t, k, points)
-    made = sum(np.reshape(weight, column) * taken(c, place + i) for i, weight in enumerate(weights))
-    made = made if nu <= tck[2] else 0 * made
+    value = sum(np.reshape(weight, column) * taken(c, place + i) for i, weight in enumerate(weights))
+    value = value if nu <= tck[2] else 0 * value
     if extrapolate:
-        return made
-    return np.where(np.reshape(outside(points, t[k], t[len(t) - k - 1]), column), math.nan, made)
+        return value
+    return np.where(np.reshape(outside(points, t[k], t[len(t) - k - 1]), column), math.nan, value)
 
 
 def _slope(t: Any, c: Any, k: int) -> _Tck:
@@ -69,8 +69,8 @@ def _slope(t: Any, c: Any, k: int) -> _Tck:
     gaps = t[k + 1 : n + k] - t[1:n]
     column = np.reshape(gaps, (-1,) + (1,) * (np.ndim(c) - 1))
     empty = column == 0
-    found = np.where(empty, 0.0, k * (c[1:n] - c[: n - 1]) / np.where(empty, 1.0, column))
-    return t[1:-1], found, k - 1
+    coefficients = np.where(empty, 0.0, k * (c[1:n] - c[: n - 1]) / np.where(empty, 1.0, column))
+    return t[1:-1], coefficients, k - 1
 
 
 def _integral(t: Any, c: Any, k: int) -> _Tck:
@@ -114,9 +114,9 @@ def evaluated(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
     """The values of a spline, or of its derivative, at points."""
     t, c, k = _tck(self)
     points = array(x)
-    found = spline((t, c, k), np.ravel(points), nu, self.extrapolate if extrapolate is None else extrapolate)
-    found = np.reshape(found, np.shape(points) + np.shape(c)[1:])
-    return np.moveaxis(found, range(points.ndim), range(self.axis, self.axis + points.ndim)) if self.axis else found
+    values = spline((t, c, k), np.ravel(points), nu, self.extrapolate if extrapolate is None else extrapolate)
+    values = np.reshape(values, np.shape(points) + np.shape(c)[1:])
+    return np.moveaxis(values, range(points.ndim), range(self.axis, self.axis + points.ndim)) if self.axis else values
 
 
 @stands_in_for(f"{_SPLINE}.derivative", held=_HELD)
@@ -149,8 +149,8 @@ def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
     ends = np.stack([array(a), array(b)])
     if not extrapolate:
         ends = np.clip(ends, t[k], t[len(t) - k - 1])
-    found = spline(_integral(t, c, k), ends, 0, True)
-    return found[1] - found[0]
+    antiderivative = spline(_integral(t, c, k), ends, 0, True)
+    return antiderivative[1] - antiderivative[0]
 
 
 # ---- interpolating splines
@@ -176,8 +176,8 @@ def make_interp_spline(
     else:
         check_ascending(x)
         knots = _knots(x, k)
-        found = np.linalg.solve(spline((knots, np.eye(len(x)), k), x, 0, True), np.reshape(y, (len(x), -1)))
-        tck = knots, np.reshape(found, np.shape(y)), k
+        coefficients = np.linalg.solve(spline((knots, np.eye(len(x)), k), x, 0, True), np.reshape(y, (len(x), -1)))
+        tck = knots, np.reshape(coefficients, np.shape(y)), k
     return _made(kind.BSpline, tck, True, axis)
 
 
@@ -241,8 +241,8 @@ def _with_ends(tck: _Tck, points: Any, der: int, mode: int, first: Any, last: An
     is_outside = outside(points, first, last)
     if mode == 2 and fails(_none, is_outside):
         raise ValueError("Error code returned by splev: 1")
-    found = np.reshape(spline(tck, np.ravel(points), der, True), np.shape(points))
-    return np.where(is_outside, 0.0 if mode == 1 else math.nan, found) if mode in (1, 2) else found
+    inside = np.reshape(spline(tck, np.ravel(points), der, True), np.shape(points))
+    return np.where(is_outside, 0.0 if mode == 1 else math.nan, inside) if mode in (1, 2) else inside
 
 
 def _none(truths: Any) -> Any:
@@ -257,8 +257,8 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
     t, c, k = tck
     t, c = array(t), array(c)
     ends = np.clip(np.stack([array(a), array(b)]), t[k], t[len(t) - k - 1])
-    found = spline(_integral(t, c[: len(t) - k - 1], k), ends, 0, True)
-    return found[1] - found[0]
+    antiderivative = spline(_integral(t, c[: len(t) - k - 1], k), ends, 0, True)
+    return antiderivative[1] - antiderivative[0]
 
 
 # ---- univariate splines of FITPACK
@@ -311,19 +311,19 @@ def univariate_integral(self: Any, a: Any, b: Any) -> Any:
 
 def tensor_product(knots: Any, degrees: Any, c: Any, points: Any) -> Any:
     """Return the values of a spline in several variables at points, whose coordinates are vectors."""
-    found = [basis(t, k, coordinate) for t, k, coordinate in zip(knots, degrees, points, strict=True)]
-    widths = np.shape(c)[: len(found)]
-    rest = np.shape(c)[len(found) :]
+    bases = [basis(t, k, coordinate) for t, k, coordinate in zip(knots, degrees, points, strict=True)]
+    widths = np.shape(c)[: len(bases)]
+    rest = np.shape(c)[len(bases) :]
     flat = np.reshape(c, (-1, *rest))
-    made: Any = 0.0
+    total: Any = 0.0
     for steps in np.ndindex(*[k + 1 for k in degrees]):
         place: Any = 0
         weight: Any = 1.0
-        for (first, weights), step, width in zip(found, steps, widths, strict=True):
+        for (first, weights), step, width in zip(bases, steps, widths, strict=True):
             place = place * width + (first + step)
             weight = weight * weights[step]
-        made = made + np.reshape(weight, (-1,) + (1,) * len(rest)) * taken(flat, place)
-    return made
+        total = total + np.reshape(weight, (-1,) + (1,) * len(rest)) * taken(flat, place)
+    return total
 
 
 @stands_in_for("scipy.interpolate.RectBivariateSpline.__init__", held=())
@@ -355,8 +355,8 @@ def bivariate_evaluated(self: Any, x: Any, y: Any, dx: int = 0, dy: int = 0, gri
         ty, turned, ky = _slope(ty, np.transpose(c), ky)
         c = np.transpose(turned)
     first, second = np.broadcast_arrays(first, second)
-    found = tensor_product((tx, ty), (kx, ky), c, (np.ravel(first), np.ravel(second)))
-    return np.reshape(found, np.shape(first))
+    values = tensor_product((tx, ty), (kx, ky), c, (np.ravel(first), np.ravel(second)))
+    return np.reshape(values, np.shape(first))
 
 
 @stands_in_for("scipy.interpolate.bisplev", held=())
@@ -368,5 +368,5 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
     first, second = np.atleast_1d(array(x)), np.atleast_1d(array(y))
     if first.ndim != 1 or second.ndim != 1:
         raise ValueError("First two entries should be rank-1 arrays.")
-    found = bivariate_evaluated(SimpleNamespace(tck=(tx, ty, c), degrees=(kx, ky)), first, second, dx, dy)
-    return found if len(first) > 1 else found[0] if len(second) > 1 else found[0][0]
+    values = bivariate_evaluated(SimpleNamespace(tck=(tx, ty, c), degrees=(kx, ky)), first, second, dx, dy)
+    return values if len(first) > 1 else values[0] if len(second) > 1 else values[0][0]

@@ -324,9 +324,9 @@ class Picked(Array):
         )
 
 
-def shown(scope: Scope, nodes: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes | None]) -> Any:
+def shown(scope: Scope, nodes: Nodes, bases: Sequence[Nodes], pick_anew: Callable[[], Nodes | None]) -> Any:
     """Return the elements of arrays at an unknown place: a number, or a view (see `ArrayNodes.shown`)."""
-    return Picked(scope.graph.arrays.shown(nodes, bases, again), scope) if nodes.ndim else wrap(nodes, scope)
+    return Picked(scope.graph.arrays.shown(nodes, bases, pick_anew), scope) if nodes.ndim else wrap(nodes, scope)
 
 
 class FlatView(Array):

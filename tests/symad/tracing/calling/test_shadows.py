@@ -359,7 +359,6 @@ def test_float64_of_an_array_is_that_array():
         sa.grad(lambda x: float(x * 1.0))(x)
 
 
-<<<<<<< HEAD
 class Doubled(list):
     def __getitem__(self, place):
         return 2 * list.__getitem__(self, place)
@@ -378,7 +377,8 @@ def test_a_list_or_text_takes_one_of_a_users_class_on_its_right():
         return joined[0] * joined[1] + joined[2] ** 2 + (Doubled([x]) + first)[0] + len(text + Named("b"))
 
     assert sa.value_and_grad(f)(0.7) == pytest.approx((f(0.7), 2 * math.cos(0.7) + 1.4 + 1.0), rel=1e-14)
-=======
+
+
 @pytest.mark.parametrize(
     "point", [(1e20, 3.0), (1e17, 0.7), (2.5, 1.0), (-3.5, 1.0), (0.5, 1.0), (-4.0, 2.0), (3.0, math.inf)]
 )
@@ -399,4 +399,3 @@ def test_an_exponent_is_loaded_in_two_steps(point):
 
     for value in (sa.value_and_grad(loaded)(point[0])[0], sa.compile(loaded, 1.0)(point[0])):
         assert value == math.ldexp(*point)
->>>>>>> 72f61a39 (Powers of other roots and nested hypots are smooth at 0; math.remainder and ldexp without rounding on the way; signs of zeros of modf and //; names in plans are escaped)
