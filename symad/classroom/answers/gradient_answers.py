@@ -143,7 +143,9 @@ def _vector(side: str, count: int, order: int) -> list[tuple[Place, str]]:
         entries = [((*place, k), part) for place, row in entries for k, part in enumerate(_inside(row, count))]
     factor = re.sub(r"(?:[·*×]|\\cdot|\\times)?\s*$", "", before)
     factor = f"({factor})" if factor.strip("-−+ ") else factor.replace("+", "")
-    return [(tuple(sorted(place)), f"{factor}({text}){after}") for place, text in entries]
+    if factor or after:
+        entries = [(place, f"{factor}({text}){after}") for place, text in entries]
+    return [(tuple(sorted(place)), text) for place, text in entries]
 
 
 def _scaled(side: str) -> tuple[str, str, str]:
