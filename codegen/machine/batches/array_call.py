@@ -118,11 +118,11 @@ def array_call(self: pointers, arguments: pointers, count: int) -> pointer:
             entry[0] = address(numbers[k:])
             entry[1] = 0
         else:
-            found = points_of(object)
-            if found == 0:
+            size = points_of(object)
+            if size == 0:
                 return other()
             if points == 0:
-                points = found
+                points = size
                 shaped = object
             else:
                 if differ(object, shaped):

@@ -33,7 +33,7 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
             check_equality(shown, value, Definitions("", (), value))
     is_intermediate = bad.step.about is not None and not is_asked(bad.expected, problem)
     term = None if is_intermediate else term_of(problem, levels)
-    parts = [levels_of_term.step.expression for levels_of_term in judged if levels_of_term.step.defines]
+    parts = [judgement.step.expression for judgement in judged if judgement.step.defines]
     mistakes = _mistakes(problem, bad, levels, parts) if bad.right is False else ()
     if positive := bad.terms[levels].positive:
         signs = [part for constant in positive for part in (", ", constant, " > 0")][1:]
