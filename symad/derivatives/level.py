@@ -202,7 +202,7 @@ class Level:
                 leaves, structure = containers.flatten(result)
                 if any(map(_is_function, leaves)):
                     raise FunctionResultError(f, structure)
-            return lift_result(scope, result, name_of(f))
+            return self._with_slopes_of_nan(lift_result(scope, result, name_of(f)))
 
         if getattr(f, ONE_PATH, False):
             output = lift_of(f(*wrap(scope, self.parameters)))
@@ -210,6 +210,20 @@ class Level:
             output = followed(scope, f, lambda: call(f, lambda: wrap(scope, self.parameters)), lift_of)
         note("called", self.scope.graph, self.scope.depth, start, name_of(f), output)
         return output
+
+    def _with_slopes_of_nan(self, result: Tree) -> Tree:
+        """Return a result in which a constant NaN depends on all parameters: its derivatives of any order are NaN."""
+        graph, build = self.scope.graph, self.build
+        if not graph.has(sp.nan):
+            return result
+        nan = graph.leaf(sp.nan)
+        if not any(np.any(array == nan) for array in result.arrays):
+            return result
+        total = build.zero
+        for parameter in self.parameters.flat:
+            total = build.add(total, parameter)
+        spoilt = build.mul(nan, build.call(sp.exp, total))
+        return Tree(result.structure, [np.where(array == nan, spoilt, array) for array in result.arrays])
 
     def close(self, *trees: Tree) -> tuple[Any, ...]:
         """Return trees of nodes as values for the code around the level."""

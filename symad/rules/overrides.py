@@ -231,14 +231,27 @@ def _extremum(loses: Head) -> Callable[[Builder, tuple[int, ...]], list[Gate]]:
 
 
 def _piecewise(build: Builder, operands: tuple[int, ...]) -> list[Gate]:
-    """Each value passes its tangent on where its condition holds and no earlier one does."""
-    gates: list[Gate] = []
+    """Each value passes its tangent on where its condition holds and no earlier one does; one that is NaN spoils all.
+
+    Where a constant NaN is chosen, the tangents of the values beside it are multiplied by NaN.
+    """
+    guards: list[int | None] = []
     earlier: int | None = None
     for condition in operands[1::2]:
-        guard = earlier if condition == build.true else build.both(earlier, condition)
-        gates += [(None, guard), (None, None)]
+        guards.append(earlier if condition == build.true else build.both(earlier, condition))
         earlier = build.both(earlier, build.negate(condition))
-    return gates
+    spoilt = build.never
+    for value, guard in zip(operands[::2], guards, strict=True):
+        if build.graph.atoms.get(value) is sp.nan:
+            spoilt = build.either(spoilt, guard)
+    return [gate for guard in guards for gate in (_unless(build, spoilt, guard), (None, None))]
+
+
+def _unless(build: Builder, spoilt: int | None, guard: int | None) -> Gate:
+    if spoilt == build.never:
+        return None, guard
+    nan = build.graph.leaf(sp.nan)
+    return (nan if spoilt is None else build.select(spoilt, nan, build.one)), build.either(guard, spoilt)
 
 
 # Heads that choose: the tangent of an operand passes only under a guard, which stays outside every product.

@@ -363,7 +363,7 @@ def _numbers(value: Any, of_complex: bool = False) -> Iterator[Any]:
         yield value
     elif isinstance(value, float | int | np.floating | np.integer) and not isinstance(value, bool):
         yield value  # whole ones too: where they are counted or rounded, they are traced numbers here
-    elif isinstance(value, complex | np.complexfloating):
+    elif np.iscomplexobj(value):  # a traced one, too
         raise ValueError("not a real number")  # so the function has no value there
     elif not isinstance(value, bool | str | np.bool_ | None):  # another library's numbers
         raise TypeError

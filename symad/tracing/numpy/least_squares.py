@@ -117,7 +117,7 @@ def _solved(name: str, a: Any, right: Any) -> tuple[Any, Any]:
 def _independent(r: Any, m: int) -> Any:
     """Return R with NaN on its diagonal for a column that depends on those before it, to the last digits."""
     bound = np.where(np.eye(r.shape[-1], dtype=bool), (m * EPS) ** 2, -1.0)
-    return np.where(r * r <= bound * np.sum(r * r, axis=-2, keepdims=True), np.nan, r)
+    return np.where(r * r <= bound * np.sum(r * r, axis=-2, keepdims=True), np.nan * r, r)
 
 
 def _solved_by_reflections(name: str, a: Any, right: Any) -> tuple[Any, Any]:

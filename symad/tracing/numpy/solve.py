@@ -206,8 +206,8 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
     if _compiled(rows) is not None:
-        for k in range(n):  # a kernel has NaN where NumPy raises an error
-            rows[k, k] = np.where(rows[k, k] == 0, np.nan, rows[k, k])
+        for k in range(n):  # a kernel has NaN where NumPy raises an error, and NaN are its derivatives
+            rows[k, k] = np.where(rows[k, k] == 0, np.nan * rows[k, k], rows[k, k])
     return _raising_where_caught(np.reshape(back_substituted(rows), np.shape(b)), a, "Singular matrix")
 
 

@@ -175,11 +175,13 @@ def select(graph: Graph, condition: int, value: int, otherwise: int) -> int:
     """`value` where the condition holds, else `otherwise`: Piecewise(value, c, otherwise, True).
 
     A condition that is a plain truth value chooses at once; two truth values make (c and a) or (not c and b).
+    A constant NaN that is chosen at once is NaN times the other value, so that its derivative is NaN as well.
     """
     condition = as_truth(graph, condition)
     known = constant(graph, condition)
     if known is not None:
-        return value if known else otherwise
+        choice, other = (value, otherwise) if known else (otherwise, value)
+        return multiply(graph, choice, other) if graph.atoms.get(choice) is sp.nan else choice
     if is_boolean(graph, value) and is_boolean(graph, otherwise):
         kept = graph.pair(sp.And, condition, value)
         return graph.pair(sp.Or, kept, graph.pair(sp.And, graph.node(sp.Not, condition), otherwise))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import interpolate, special, stats
 
 import symad as sa
 from tests.support import mixes
@@ -155,3 +155,82 @@ def test_a_likelihood_of_a_negative_deviation_has_no_gradient() -> None:
     point = np.array([1.0, -2.0])
     for found in (gradient(point), sa.compile(gradient, np.ones(2))(point)):
         assert np.isnan(found).all()
+
+
+KNOTS = np.linspace(0.0, 1.0, 6)
+CUBIC = interpolate.CubicSpline(KNOTS, np.sin(KNOTS), extrapolate=False)
+MONOTONE = interpolate.PchipInterpolator(KNOTS, np.sin(KNOTS), extrapolate=False)
+LINEAR = interpolate.interp1d(KNOTS, np.sin(KNOTS), bounds_error=False)
+GRID = interpolate.RegularGridInterpolator((KNOTS,), np.sin(KNOTS), bounds_error=False)
+
+
+def nan_returned(x: Any) -> Any:
+    return x * x if x > 0 else NAN
+
+
+def nan_stored(x: Any) -> Any:
+    values = np.stack([x, x])
+    values[0] = x**3 if x > 0 else NAN
+    return values[0]
+
+
+# A constant NaN is chosen: where(x > 0, log(x), NaN), a spline outside of its range.
+CHOSEN: dict[str, Callable[[Any], Any]] = {
+    "where": lambda x: np.where(x > 0, np.log(x), NAN),
+    "where, the other way round": lambda x: np.where(x <= 0, NAN, x * x),
+    "select": lambda x: np.select([x > 1, x > 0], [x**2, x**3], default=NAN),
+    "piecewise": lambda x: np.piecewise(x, [x > 0], [lambda t: t * t, NAN]),
+    "returned": nan_returned,
+    "stored": nan_stored,
+    "cubic spline": lambda x: CUBIC(x),
+    "monotone spline": lambda x: MONOTONE(x),
+    "linear interpolation": lambda x: LINEAR(x) ** 2,
+    "grid": lambda x: GRID(np.stack([x]))[0] ** 2,
+    "harmonic mean": lambda x: stats.hmean(np.stack([x, 1.0, 2.0])),
+}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("name", CHOSEN)
+def test_where_a_constant_nan_is_chosen_the_slopes_are_nan(name: str, order: int) -> None:
+    function = CHOSEN[name]
+    derivative = sa.derivative(function, order)
+    kernel = sa.compile(derivative, 0.5)
+    assert math.isnan(derivative(-1.0))
+    assert math.isnan(kernel(-1.0))
+    assert kernel(0.45) == pytest.approx(derivative(0.45), rel=1e-13)
+    assert math.isfinite(kernel(0.45))
+
+
+@pytest.mark.parametrize("n", [3, 2000])
+def test_only_the_elements_that_are_nan_have_slopes_of_nan(n: int) -> None:
+    points = np.linspace(-1.0, 2.0, n)
+    gradient = sa.grad(lambda x: np.sum(np.where(x > 0, x * x, NAN)))
+    expected = np.where(points > 0, 2 * points, NAN)
+    np.testing.assert_array_equal(gradient(points), expected)
+    np.testing.assert_array_equal(sa.compile(gradient, points)(points), expected)
+
+
+def test_a_function_that_is_nan_everywhere_has_derivatives_of_nan() -> None:
+    point = np.array([1.0, 2.0])
+    for transform in (sa.grad, sa.jacobian, sa.hessian):
+        derivative = transform(lambda x: NAN)
+        assert np.isnan(derivative(point)).all()
+        assert np.isnan(sa.compile(derivative, point)(point)).all()
+
+
+@pytest.mark.parametrize("matrix", [np.ones((2, 2)), np.outer([1.0, 2, 3], [1.0, 2, 3]), np.diag([0.0, 1, 2])])
+@pytest.mark.parametrize("function", [
+    np.linalg.inv,
+    lambda a: np.linalg.solve(a, np.arange(len(a)) + 1.0),
+    lambda a: np.linalg.lstsq(a, np.arange(len(a)) + 1.0, rcond=None)[0],
+    np.linalg.pinv,
+    lambda a: np.linalg.matrix_power(a, -2),
+])  # fmt: skip
+def test_a_kernel_has_no_slopes_at_a_singular_matrix(function: Any, matrix: Any) -> None:
+    def total(a: Any) -> Any:
+        return np.sum(function(a))
+
+    regular = np.eye(len(matrix)) + 0.1
+    for transform in (sa.grad, sa.hessian):
+        assert np.isnan(sa.compile(transform(total), regular)(matrix)).all()
