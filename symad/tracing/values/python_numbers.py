@@ -131,6 +131,49 @@ def check_rounding(scope: Scope, node: int) -> None:
         math.floor(math.inf)
 
 
+_SPLITTER = 2.0**27 + 1  # splits a double into two halves whose products are exact (Dekker 1971)
+_LARGEST_ROUNDED = 2.0**53  # what is larger in units of the last decimal has no decimals behind it
+_EXACT_POWERS = 22  # 10.0**22 is the last power of ten that is a double
+
+
+def rounded_to(x: Any, digits: int) -> Any:
+    """Return round(x, digits) of a float of Python's: x itself is rounded, where NumPy rounds x * 10**digits.
+
+    So 2.675, which is a little less than that, becomes 2.67, though 2.675 * 100 is rounded to 267.5.
+    """
+    if abs(digits) > _EXACT_POWERS:
+        return np.round(x, digits)
+    x = type(x)(x.scope.graph.ruled(x.node, (), _no_derivative), x.scope)
+    power = 10.0 ** abs(digits)
+    scaled = x * power if digits > 0 else x / power
+    rest = (
+        _product_error(x, power, scaled)
+        if digits > 0
+        else x - scaled * power - _product_error(scaled, power, scaled * power)
+    )
+    below = np.floor(scaled)
+    in_the_middle = (scaled - below == 0.5) & (rest != 0)
+    nearest = np.copysign(np.where(in_the_middle, below + np.where(rest > 0, 1.0, 0.0), np.rint(scaled)), x)
+    rounded = nearest / power if digits > 0 else nearest * power
+    return as_pythons(np.where(np.abs(scaled) < _LARGEST_ROUNDED, rounded, x))
+
+
+def _no_derivative(position: int) -> None:
+    return None
+
+
+def _product_error(a: Any, b: float, product: Any) -> Any:
+    """Return a * b - product, exactly."""
+    (high, low), (upper, lower) = _halves(a), _halves(b)
+    return ((high * upper - product) + high * lower + low * upper) + low * lower
+
+
+def _halves(number: Any) -> tuple[Any, Any]:
+    large = _SPLITTER * number
+    high = large - (large - number)
+    return high, number - high
+
+
 def as_truth(value: Any, frame: FrameType | None) -> Any:
     """Return the truth value of a comparison of Python's numbers.
 

@@ -28,7 +28,7 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.object_arrays import asked_by_an_index, boxed, check_making, check_truth
-from symad.tracing.values.python_numbers import NUMBERS, as_pythons, check_rounding, is_pythons, note_result
+from symad.tracing.values.python_numbers import NUMBERS, as_pythons, check_rounding, is_pythons, note_result, rounded_to
 from symad.tracing.values.scalar_operators import (
     TracedNumber,
     binary,
@@ -245,7 +245,7 @@ class Scalar(TracedNumber):
 
     def __round__(self, digits: int | None = None) -> Any:
         if digits is not None:
-            return np.round(self, digits)
+            return rounded_to(self, digits) if self.node in self.scope.graph.floats else np.round(self, digits)
         check_rounding(self.scope, self.node)
         return as_integer(np.round(self))
 

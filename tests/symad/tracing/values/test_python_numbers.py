@@ -193,3 +193,34 @@ def test_matrices_without_a_result_are_handled(name):
     for x in (0.7, 2.0):
         assert kernel(x) == pytest.approx(sa.value_and_grad(f)(x), rel=1e-14)
     assert kernel(2.0) == (-4.0, -4.0)
+
+
+def _to_round(digits: int) -> list[float]:
+    """Return numbers at and beside the middle between two decimal numbers, of many sizes, and others."""
+    random = np.random.default_rng(digits + 30)
+    middles = (random.integers(-(10**6), 10**6, 60) + 0.5) * 10.0**-digits
+    others = random.uniform(-1, 1, 60) * 10.0 ** random.integers(-8, 20, 60)
+    binary = random.integers(-(10**5), 10**5, 60) / 2.0 ** random.integers(0, 20, 60)
+    beside = np.nextafter(middles, np.where(random.random(60) < 0.5, np.inf, -np.inf))
+    return [*np.concatenate([middles, others, binary, beside]).tolist(), -0.0, math.inf, -math.inf, math.nan, 1e300]
+
+
+@pytest.mark.parametrize("digits", [-3, -1, 0, 1, 2, 3, 10, 22])
+def test_a_float_is_rounded_to_decimals_as_python_does(digits: int) -> None:
+    def rounded(x: float) -> float:
+        return round(x, digits)
+
+    kernel = sa.compile(rounded, 1.5)
+    numbers = _to_round(digits)
+    for x in numbers:
+        np.testing.assert_array_equal(kernel(x), round(x, digits), strict=False)
+        assert np.signbit(kernel(x)) == np.signbit(round(x, digits)) or math.isnan(x)
+    for x in numbers[::40]:
+        value, slope = sa.value_and_grad(rounded)(x)
+        np.testing.assert_array_equal(value, round(x, digits))
+        assert slope == 0.0 or math.isnan(x)
+
+
+def test_an_element_of_an_array_is_rounded_to_decimals_as_numpy_does() -> None:
+    for x in (2.675, 1.005, -0.125):
+        assert sa.compile(lambda v: round(v[0], 2), np.ones(1))(np.array([x])) == round(np.array([x])[0], 2)
