@@ -240,7 +240,7 @@ def _piecewise(build: Builder, operands: tuple[int, ...]) -> list[Gate]:
     for condition in operands[1::2]:
         guards.append(earlier if condition == build.true else build.both(earlier, condition))
         earlier = build.both(earlier, build.negate(condition))
-    spoilt = build.never
+    spoilt: int | None = build.never
     for value, guard in zip(operands[::2], guards, strict=True):
         if build.graph.atoms.get(value) is sp.nan:
             spoilt = build.either(spoilt, guard)
