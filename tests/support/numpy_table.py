@@ -211,8 +211,7 @@ the values are known, and NaN in kernels. `eigh`, `svd` and what rests on them a
 in kernels that are made of loops; where scalar operations are asked for (`sa.trace`, sparse matrices, SymPy
 expressions, exported C), they are refused. Vectors of equal eigenvalues or singular values have no derivative: it is
 refused on numbers, and NaN in kernels (see [large arrays](loops.md#large-arrays)). `np.piecewise` calls every function
-with the whole array. Where NumPy has infinity for `u // v`, v = 0, and 0 for the fraction of an infinite number in
-`np.modf`, a traced value is NaN."""
+with the whole array."""
 
 
 if __name__ == "__main__":

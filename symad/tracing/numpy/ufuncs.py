@@ -33,7 +33,26 @@ def _floor_divide(graph: Graph, left: int, right: int) -> int:
         return op.divide(graph, left, right)
     whole = op.subtract(graph, left, op.remainder(graph, left, right))
     signed = _with_sign(graph, whole, left)  # a difference that is 0 has lost the sign
-    return graph.node(h.rint, op.divide(graph, signed, right))
+    quotient = graph.node(h.rint, op.divide(graph, signed, right))
+    return quotient if constant(graph, right) is not None else _or_by_zero_or_infinity(graph, left, right, quotient)
+
+
+def _or_by_zero_or_infinity(graph: Graph, left: int, right: int, quotient: int) -> int:
+    """u // v by 0, which is u / v, and by an infinity, which is 0 or -1; else the quotient."""
+    size, zero, one = _absolute(graph, right), graph.number(0), graph.number(1)
+    ordinary = graph.pair(sp.And, _less(graph, zero, size), _less(graph, size, graph.number(math.inf)))
+    plain = op.divide(graph, left, op.select(graph, ordinary, one, right))
+    signs = [graph.node(sp.sign, operand) for operand in (left, right)]
+    against = _less(graph, op.multiply(graph, *signs), zero)
+    special = op.select(graph, against, op.subtract(graph, plain, one), plain)
+    return op.select(graph, ordinary, quotient, special)
+
+
+def _fraction(graph: Graph, u: int) -> int:
+    """What is behind the point, with the sign of u; 0 of an infinity."""
+    infinite = UFUNCS["isinf"](graph, u)
+    rest = UFUNCS["fmod"](graph, u, graph.number(1))
+    return op.select(graph, infinite, _with_sign(graph, graph.number(0.0), u), rest)
 
 
 def _load_exponent(graph: Graph, u: int, exponent: int) -> int:
@@ -163,7 +182,7 @@ def _exponent(graph: Graph, u: int) -> int:
     size, one = _absolute(graph, u), graph.number(1)
     log = UFUNCS["log2"](graph, size)
     near = op.add(graph, UFUNCS["floor"](graph, log), one)
-    part = op.multiply(graph, size, op.power(graph, graph.number(2), op.negative(graph, near)))
+    part = _load_exponent(graph, size, op.negative(graph, near))
     above = op.select(graph, _less(graph, part, one), near, op.add(graph, near, one))
     below = op.select(graph, _less(graph, part, graph.number(_HALF)), op.subtract(graph, near, one), above)
     finite = _less(graph, UFUNCS["absolute"](graph, log), graph.number(math.inf))
@@ -171,12 +190,11 @@ def _exponent(graph: Graph, u: int) -> int:
 
 
 def _mantissa(graph: Graph, u: int) -> int:
-    power = op.power(graph, graph.number(2), op.negative(graph, _exponent(graph, u)))
-    return op.multiply(graph, u, power)
+    return _load_exponent(graph, u, op.negative(graph, _exponent(graph, u)))
 
 
 SEVERAL_OUTPUTS: dict[str, tuple[Build, ...]] = {
     "frexp": (composed(_mantissa), composed(_exponent)),
     "divmod": (UFUNCS["floor_divide"], UFUNCS["remainder"]),
-    "modf": (lambda graph, u: UFUNCS["fmod"](graph, u, graph.number(1)), UFUNCS["trunc"]),
+    "modf": (composed(_fraction), UFUNCS["trunc"]),
 }
