@@ -52,6 +52,10 @@ class RowTable:
         known = self._memo[head].get(operands)
         return self._append(self._memo[head], operands, head, operands) if known is None else known
 
+    def known(self, head: Head, *operands: int) -> int | None:
+        """Return the row `head(*operands)`, None if there is none."""
+        return self._memo[head].get(operands)
+
     def pair(self, head: Head, left: int, right: int) -> int:
         """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
         operands = (left, right) if left <= right else (right, left)

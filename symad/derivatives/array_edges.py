@@ -23,7 +23,7 @@ from codegen.records import dataclass
 from symad.graph.array_operands import ArrayNode, OperandAccess, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.rules.partials import edges
+from symad.rules.partials import edges, log_modulus
 from symad.tracing.control.array_graph import enter
 from symad.tracing.values.array_blocks import CONSTANTS, SlotGraph
 
@@ -33,7 +33,8 @@ _OUTER = frozenset({sp.Mul, sp.Pow, sp.log, h.log1p})  # heads whose operands' h
 _INNER = frozenset({sp.Pow, sp.Abs, sp.exp, sp.cosh, sp.Add, sp.Mul, h.hypot})
 _DEPTH = 2
 
-Form: TypeAlias = tuple[Any, ...]  # ("slot", k), ("constant", atom) or (head, form, form...)
+Form: TypeAlias = tuple[Any, ...]  # ("slot", k), ("constant", atom), ("reciprocal", k) or (head, form, form...)
+_RECIPROCAL, _LOGARITHM = "reciprocal", ("logarithm",)  # of the v of a quotient u/v
 
 
 Part: TypeAlias = NDArray[Any]  # nodes, or numbers
@@ -44,13 +45,15 @@ def array_edges(
     array: ArrayNode,
     is_active: Callable[[OperandAccess], bool],
     number_of: Callable[[OperandAccess], Part] | None = None,
+    logarithm_of: Callable[[OperandAccess], OperandAccess | None] = lambda reading: None,
 ) -> list[tuple[Part | None, OperandAccess, Part | None]]:
     """Return the edges from the active operands of an operation on each element: coefficient, source, guard.
 
     All broadcast to the shape of the array node. A coefficient of None is 1, a guard of None always holds. Both are
-    nodes, or numbers where `number_of` gives the numbers of operands.
+    nodes, or numbers where `number_of` gives the numbers of operands. A quotient u/v has an edge from log(|v|), if
+    `logarithm_of` gives it for 1/v.
     """
-    described = _Described(graph, array)
+    described = _Described(graph, array, logarithm_of)
     rule = _rule(described.form, tuple(described.kinds), tuple([is_active(slot) for slot in described.slots]))
     if number_of is None:
         nodes = _nodes_of(graph, array, described, rule)
@@ -86,8 +89,10 @@ def _numbers_of(
 class _Described:
     """What the operands of an array node are made of, as far as rules look at it; equal operands are one slot."""
 
-    def __init__(self, graph: Graph, array: ArrayNode) -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: Graph, array: ArrayNode, logarithm_of: Callable[[OperandAccess], OperandAccess | None]
+    ) -> None:
+        self.graph, self.logarithm_of = graph, logarithm_of
         self.slots: list[OperandAccess] = []
         self.kinds: list[str] = []
         self.readings: dict[Form, OperandAccess] = {}
@@ -95,6 +100,14 @@ class _Described:
 
     def node(self, array: ArrayNode, depth: int) -> Form:
         looks = depth > 0 or array.head in _OUTER
+        if not depth and array.head is sp.Mul and len(array.operands) == 2:
+            for reciprocal, numerator in (array.operands, array.operands[::-1]):
+                logarithm = self.logarithm_of(reciprocal)
+                if logarithm is not None:
+                    forms = [self.operand(numerator, 1), (_RECIPROCAL, self._slot(reciprocal))]
+                    self.readings[forms[1]] = reciprocal
+                    self.readings[_LOGARITHM] = logarithm
+                    return (array.head, *forms)
         return (array.head, *[self.operand(reading, depth + 1 if looks else _DEPTH + 1) for reading in array.operands])
 
     def operand(self, reading: OperandAccess, depth: int) -> Form:
@@ -156,6 +169,12 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Edge
             return rows[part]
         if part[0] == "slot":
             row = slots[part[1]]
+        elif part[0] == _RECIPROCAL:
+            divisor = template.slot("number")
+            row = template.row(sp.Pow, (divisor, template.number(-1)))
+            rows[_LOGARITHM] = template.row(log_modulus, (divisor,))
+            if slots[part[1]] in moving:
+                moving.update((row, rows[_LOGARITHM]))
         elif part[0] == "constant":
             row = template.leaf(part[1])
         else:

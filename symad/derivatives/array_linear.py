@@ -22,6 +22,7 @@ from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers, GuardedArithmetic
 from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges
+from symad.derivatives.array_quotients import LogDivisors
 from symad.derivatives.array_rows import (
     ArrayEdge,
     ArrayRow,
@@ -123,15 +124,33 @@ class Linearization:
         self.inputs, self.outputs = (self.graph.arrays.reading(nodes) for nodes in (parameters, outputs))
         firsts = [node.first for node in self.inputs.array_nodes]
         self.active: Activity = Activity(dict.fromkeys(firsts), set(self.inputs.single_nodes))  # so far: the parameters
+        self.logarithms: LogDivisors = LogDivisors(build)
         self._given = {*firsts, *self.inputs.single_nodes}
 
     def linear(self) -> ArrayLinear:
         """Return the linear map; RuleError when an active operand has no derivative."""
         between = _needed(self.graph, self.outputs.ids, min(self._given))
         items = [(item, self.graph.arrays.at(item)) for item in between if item not in self._given]
-        rows = tuple([row for item, array in items if (row := self.row(item, array)) is not None])
+        rows: list[ArrayRow] = []
+        for item, array in items:
+            for row in (self._logarithm(item if array is None else array), self.row(item, array)):
+                if row is not None:
+                    rows.append(row)
         of_numbers = self.number_of is not None
-        return ArrayLinear(self.inputs, self.outputs, self.finished(rows), self.active, of_numbers=of_numbers)
+        return ArrayLinear(self.inputs, self.outputs, self.finished(tuple(rows)), self.active, of_numbers=of_numbers)
+
+    def _logarithm(self, node: int | ArrayNode) -> ArrayRow | None:
+        """Return the row of the logarithm of the divisor of a quotient, before the first one that is divided by it."""
+        parts = self.logarithms.new(node)
+        if parts is None or not self.active.any_of(parts[2]):
+            return None
+        logarithm, reciprocal, divisor = parts
+        if isinstance(logarithm, int):
+            self.active.singles.add(logarithm)
+            source = divisor if divisor.only is None else divisor.only
+            return SingleRow(logarithm, ((reciprocal.ids, source),))
+        self.active.note(logarithm, self.active.of(divisor))
+        return EachRow(logarithm, (ArrayEdge(self.carriers(reciprocal), divisor),))
 
     def row(self, item: int, array: ArrayNode | None) -> ArrayRow | None:
         """Return the row of an array node or another node; None where it does not depend on the parameters."""
@@ -195,7 +214,7 @@ class Linearization:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
         kept_edges = []
-        for coefficient, source, guard in array_edges(self.graph, array, self.active.any_of, self.number_of):
+        for coefficient, source, guard in self._edges(array):
             if guard is None:
                 kept_edges.append(ArrayEdge(coefficient, source))
                 self.active.note(array, self.active.of(source))
@@ -205,6 +224,9 @@ class Linearization:
                 kept_edges.append(edge)
                 self.active.note(array, self.active.of(source))
         return EachRow(array, tuple(kept_edges)) if kept_edges else None
+
+    def _edges(self, array: ArrayNode) -> list[tuple[Carriers | None, OperandAccess, Carriers | None]]:
+        return array_edges(self.graph, array, self.active.any_of, self.number_of, self.logarithms.of)
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers

@@ -22,7 +22,7 @@ from codegen.records import dataclass
 from symad.derivatives.level import Kind, note
 from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
-from symad.rules.partials import Edge, edges
+from symad.rules.partials import Edge, edges, log_modulus, quotient
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.user_place import located
 
@@ -89,10 +89,11 @@ class Linear:
         return Linear(self.outputs, self.inputs, tuple(rows), self.level, not self.transposed)
 
 
-def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -> Linear:
+def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int], *, quotients: bool = True) -> Linear:
     """Return the derivative of outputs with respect to parameters as a linear map.
 
     Parameters are alias nodes: what an outer level knows about the node behind an alias does not pass through it.
+    Without `quotients`, u/v is differentiated as the product of u and 1/v.
     RuleError when an active operand has no derivative, ArgumentError for a parameter that is another node.
 
     >>> import sympy as sp
@@ -115,7 +116,13 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     active, start = set(parameters), len(graph)
     is_active = active.__contains__
     rows: list[Row] = []
-    for node in between(build, outputs, parameters):
+    nodes = between(build, outputs, parameters)
+    divisors = {parts[1] for node in nodes if (parts := quotient(build, node))} if quotients else set()
+    for node in nodes:
+        if node in divisors and graph.operands[node][0] in active:
+            logarithm = graph.node(log_modulus, graph.operands[node][0])
+            rows.append((logarithm, ((node, graph.operands[node][0], None),)))
+            active.add(logarithm)
         try:
             row = edges(build, node, is_active)
         except RuleError as error:

@@ -32,7 +32,16 @@ from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, sc
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.overrides import GATES
-from symad.rules.partials import Edge, PartialTemplate, derivative_form, is_plain_product, partial
+from symad.rules.partials import (
+    Edge,
+    PartialTemplate,
+    derivative_form,
+    is_plain_product,
+    log_divisor,
+    log_modulus,
+    partial,
+    quotient,
+)
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
 ACTIVE, INNER = -1, -2  # operands that are differentiated in, and others that are no leaves
@@ -179,6 +188,8 @@ class SecondPartials:
         if graph.rules and node in graph.rules:
             return _second_partials_of_rule(build, node, active)
         head, operands = graph.heads[node], graph.operands[node]
+        if (of_quotient := self._of_quotient(node)) is not None:
+            return of_quotient
         if head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
             left, right = operands
             if left in active and right in active:
@@ -198,6 +209,22 @@ class SecondPartials:
             if pair[0] >= pair[1]:  # the pair in the other order is the same entry
                 value = self._value(template, operands)
                 partials[pair] = build.add(partials[pair], value) if pair in partials else value
+        return partials
+
+    def _of_quotient(self, node: int) -> dict[tuple[int, int], int] | None:
+        """Return those of u exp(-log(|v|)), exp(-log(|v|)) and log(|v|); None for another node (see `log_divisor`)."""
+        build = self.build
+        if build.graph.heads[node] is log_modulus:
+            (v,) = build.graph.operands[node]
+            slope = build.reciprocal(v)
+            return {(v, v): build.neg(build.mul(slope, slope))}
+        u, reciprocal = quotient(build, node) or (None, node)
+        logarithm = log_divisor(build, reciprocal, self.active.__contains__)
+        if logarithm is None:
+            return None
+        partials = {(logarithm, logarithm): node}
+        if u in self.active:
+            partials[max(u, logarithm), min(u, logarithm)] = build.neg(reciprocal)
         return partials
 
     def _ways(self, head: Head, operands: tuple[int, ...]) -> list[Way]:

@@ -10,6 +10,7 @@ such a node stays as written; only its derivative is taken of the equal form:
   log(1 + exp(u)), log1p(exp(u)) as softplus(u): the derivative is right where exp(u) overflows
   1/(1 + exp(u))                 as expit(-u)
   log(cosh(u))                   with derivative tanh(u)
+  u/v                            as u exp(-log|v|): its slope is made of u/v, where 1/v**2 may be out of range
 
 `edges(build, node)` is the only place where a head meets its derivative. It returns the local linear map of a node
 as edges `(coefficient, source, guard)`: the tangent of the node is the sum of coefficient * tangent(source), each
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -49,6 +51,10 @@ class log_cosh(sp.Function):  # type: ignore[misc]
 
 class falling_expit(sp.Function):  # type: ignore[misc]
     """1/(1 + exp(u)), a name for the composition; it is never a node."""
+
+
+class log_modulus(sp.Function):  # type: ignore[misc]
+    """log(|v|), through which u/v is differentiated in v; its value is never asked for."""
 
 
 # Partial derivatives of the compositions that are no head, as rows of `symad.rules.overrides`.
@@ -105,6 +111,37 @@ def _power(build: Builder, operands: tuple[int, ...]) -> Form | None:
     if form is not None or power != int(power) or power < 2:
         return form
     return power_form(build, [(base, int(power))], COMPOSITES)
+
+
+def quotient(build: Builder, node: int) -> tuple[int, int] | None:
+    """Return u and the node of 1/v for a node u/v that is differentiated as a quotient, where u is no exact number."""
+    operands = build.graph.operands[node]
+    if build.graph.heads[node] is not sp.Mul or len(operands) != 2:
+        return None
+    for u, reciprocal in (operands, operands[::-1]):
+        if is_reciprocal(build, reciprocal) and not isinstance(build.constant(u), int | Fraction):
+            return (u, reciprocal) if is_plain_product(build, operands) else None
+    return None
+
+
+def is_reciprocal(build: Builder, node: int) -> bool:
+    """Whether a node is 1/v, and not the 1/(1 + exp(u)) that has a derivative of its own."""
+    graph = build.graph
+    if graph.heads[node] is not sp.Pow or graph.operands[node][1] != build.minus_one:
+        return False
+    return _power(build, graph.operands[node]) is None
+
+
+def log_divisor(build: Builder, reciprocal: int, active: Callable[[int], bool]) -> int | None:
+    """Return the node of log(|v|) for a node 1/v, if it is active: then u/v is differentiated as u exp(-log(|v|)).
+
+    So its slope in v is made of u/v, and not of 1/v**2, which may be too large or too small a number.
+    """
+    graph = build.graph
+    if graph.heads[reciprocal] is not sp.Pow or graph.operands[reciprocal][1] != build.minus_one:
+        return None
+    logarithm = graph.known(log_modulus, graph.operands[reciprocal][0])
+    return logarithm if logarithm is not None and active(logarithm) else None
 
 
 def _logarithm(build: Builder, operands: tuple[int, ...]) -> Form | None:
@@ -196,6 +233,10 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
         if len(operands) == 2 and operands[0] != operands[1]:
             return edges_of_node
     elif head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
+        if (parts := quotient(build, node)) and (logarithm := log_divisor(build, parts[1], active)) is not None:
+            numerator, reciprocal = parts
+            edges_of_node = [(reciprocal, numerator, None)] if active(numerator) else []
+            return [*edges_of_node, (build.neg(node), logarithm, None)]
         left, right = operands
         edges_of_node = []
         if active(left) and not vanishes(build, right, left):
@@ -203,6 +244,8 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
         if active(right) and not vanishes(build, left, right):
             edges_of_node.append((None if left == build.one else left, right, None))
         return edges_of_node
+    elif (logarithm := log_divisor(build, node, active)) is not None:
+        return [(build.neg(node), logarithm, None)]
     else:
         edges_of_node = _edges_of_form(build, *derivative_form(build, node), node, active)
     if len(edges_of_node) < 2 or (len(edges_of_node) == 2 and edges_of_node[0][1] != edges_of_node[1][1]):

@@ -165,7 +165,7 @@ def levelled(
         moved = _moved(level, seeds, k)
         present = [node for nodes in coefficients.values() for node in nodes if node is not None]
         lines = between(build, present, list(moved))
-        linear = linearize(build, [*present, *lines], list(moved))
+        linear = linearize(build, [*present, *lines], list(moved), quotients=False)
         tangents = linear.apply(build, list(moved.values()))
         pushed = iter(tangents)
         for chosen in list(coefficients):

@@ -16,7 +16,7 @@ from symad.derivatives.linear import Term
 from symad.derivatives.node_roles import History, Role
 from symad.display.mathematics import text_of
 from symad.graph.graph import Graph
-from symad.rules.partials import Edge
+from symad.rules.partials import Edge, log_modulus
 from symad.tracing.calling.user_place import written_place
 
 LONGEST_SOURCE = 44  # letters of a user's line that are shown
@@ -59,6 +59,8 @@ class Book:
         self._numbers: dict[int, int] = {}
         taken = {symbol.name for symbol in inputs.values()}
         taken |= {atom.name for atom in graph.atoms.values() if isinstance(atom, sp.Symbol)}
+        prefixes = ("ln", "log", "logarithm_of_")
+        self.logarithm: str = next((p for p in prefixes if not any(name.startswith(p) for name in taken)), prefixes[-1])
         self.letter: str = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if not _meets(letter, taken))
 
     def number(self, nodes: Iterable[int]) -> None:
@@ -70,12 +72,18 @@ class Book:
         """Whether a node is computed: it is neither input nor number."""
         return node not in self.inputs and node not in self.graph.atoms
 
+    def is_logarithm(self, node: int) -> bool:
+        """Whether a node is the ln|v| through which a quotient u/v is differentiated."""
+        return self.graph.heads[node] is log_modulus
+
     def knows(self, node: int) -> bool:
         """Whether a node can be named."""
         return node in self._numbers or not self.is_line(node)
 
     def name(self, node: int) -> str:
-        """Return the name of a node: a variable, an input, or a number."""
+        """Return the name of a node: a variable, an input, a number, or ln and the name of the v of a quotient u/v."""
+        if self.is_logarithm(node):
+            return f"{self.logarithm}{self.name(self.graph.operands[node][0])}"
         return str(self.symbol(node)) if node not in self._numbers else f"{self.letter}{self._numbers[node]}"
 
     def symbol(self, node: int) -> sp.Basic:

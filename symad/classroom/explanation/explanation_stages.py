@@ -42,6 +42,10 @@ _SENTENCES: dict[StageKind, str] = {
     "collects from everything that used it.",
     "eliminated": "The rows are the edges of a graph whose inner nodes are eliminated; what is left are the entries.",
 }
+_OF_QUOTIENTS = (
+    "A quotient u/v is differentiated through ln|v|, whose name begins with {}: its slope there is -u/v, and 1/v², "
+    "which may be too large or too small a number, is not needed."
+)
 _SECOND = {
     "edge": "The operations are taken back one by one, from the result on; each passes on its adjoint (C) and what it "
     "knows of second derivatives, and adds its own (R) times its adjoint. What is left belongs to the parameters.",
@@ -78,7 +82,9 @@ class Stage:
         if self.way in _SECOND:
             return _SECOND[self.way]
         nested = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
-        return ("This is the differentiated transposed program. " if nested else "") + _SENTENCES[self.kind]
+        sentence = ("This is the differentiated transposed program. " if nested else "") + _SENTENCES[self.kind]
+        divides = any(isinstance(line, Row) and self.book.is_logarithm(line.node) for line in self.lines)
+        return f"{sentence} {_OF_QUOTIENTS.format(self.book.logarithm)}" if divides else sentence
 
     @property
     def symbols(self) -> tuple[sp.Basic, ...]:

@@ -15,6 +15,7 @@ from symad.classroom.explanation.explanation_lines import Book
 from symad.derivatives.node_roles import Opened
 from symad.display.notation import counted
 from symad.graph.graph import Graph
+from symad.rules.partials import log_modulus
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,10 @@ def _longest_chain(levels: Sequence[Opened]) -> list[Opened]:
 
 
 def followed(graph: Graph, level: Opened) -> set[int]:
-    """Return the operations between a level's parameters and results. Aliases count only if they have a rule."""
+    """Return the operations between a level's parameters and results. Aliases count only if they have a rule.
+
+    The logarithms through which quotients are differentiated are not computed, and are none.
+    """
     targets = {target for linear in level.linears for target, _ in linear.rows}
-    return {node for node in targets if graph.heads[node] is not Alias or node in graph.rules}
+    unseen = (Alias, log_modulus)
+    return {node for node in targets if graph.heads[node] not in unseen or node in graph.rules}
