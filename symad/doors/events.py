@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,18 +28,34 @@ class Event:
         self.g, self._examples = g, examples
         self._settings = {name: getattr(given, name) for name in SETTINGS if hasattr(given, name)}
         self._value: Kernel = compile(g, *examples)
-        self._slopes: Kernel | None = None
 
-    def of(self, q: Array) -> Any:
-        """Return the event function for SciPy. The first numbers of its states are y."""
+    def of(self, q: Array, begin: float = np.nan, at_begin: float = 0.0) -> Any:
+        """Return the event function for SciPy, with a value at the beginning. The first numbers of its states are y."""
         value, size = self._value, self._examples[1].size
 
         def event(t: float, z: Array) -> float:
-            return float(value(t, z[:size], q))
+            return at_begin if t == begin else float(value(t, z[:size], q))
 
         for name, setting in self._settings.items():
             setattr(event, name, setting)
         return event
+
+    def from_start(self, q: Array, span: tuple[float, float], state: Array, right: Function) -> Any:
+        """Return the event function for SciPy on a trajectory; where it is 0 at the start, it has its next sign there.
+
+        So it does not happen, or end the trajectory, at the start; without a slope there, in the whole first step.
+        """
+        size, slope = self._examples[1].size, right(span[0], state)
+        at_start = float(self._value(span[0], state[:size], q))
+        if at_start == 0.0:
+            in_time, in_state, _ = self._slopes(span[0], state[:size], q)
+            rate = (in_time + in_state @ slope[:size]) * (span[1] - span[0])
+            at_start = float(np.copysign(np.finfo(float).tiny, rate)) if rate else np.nan
+        return self.of(q, span[0], at_start)
+
+    @cached_property
+    def _slopes(self) -> Kernel:
+        return compile(grad(self.g, argnums=(0, 1, 2)), *self._examples)
 
     def moves(self, t: float, rows: Array, slope: Array, q: Array, rate: float) -> tuple[Array, Array]:
         """Return the derivatives in the parameters of the time of an event, and of the state then.
@@ -46,8 +63,6 @@ class Event:
         ConvergenceError where g only touches 0, compared to the rate at which it changes along the trajectory: its
         time has no derivative.
         """
-        if self._slopes is None:
-            self._slopes = compile(grad(self.g, argnums=(0, 1, 2)), *self._examples)
         state, first = rows[0], rows[1:]
         in_time, in_state, in_parameters = self._slopes(t, state, q)
         speed = in_time + in_state @ slope

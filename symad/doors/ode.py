@@ -139,18 +139,16 @@ class InitialValueProblem:
             self._require_parameters()
         by = Integrator(method, rtol, atol, options or {})
         kernels, rows = self._system.kernels(sensitivities), self._system.sensitivities(sensitivities)
-        start = self._system.start(sensitivities, q)
+        start, ends = self._system.start(sensitivities, q), _span(span)
         trajectory = integrated(
-            kernels, q, _span(span), start, by, t_eval=None if times is None else _times(times),
-            events=[event.of(q) for event in self._events] or None,
+            kernels, q, ends, start, by, t_eval=None if times is None else _times(times),
+            events=[event.from_start(q, ends, start, kernels.of(q)) for event in self._events] or None,
         )  # fmt: skip
-        later = [np.asarray(times) != span[0] for times in trajectory.t_events or ()]  # an event at the start is none
         trajectory.t_events, trajectory.y_events = (
-            [np.asarray(values)[of] for values, of in zip(every or (), later, strict=True)]
-            for every in (trajectory.t_events, trajectory.y_events)
+            [np.asarray(values) for values in every or ()] for every in (trajectory.t_events, trajectory.y_events)
         )
         moves = (
-            moved(self._events, trajectory, kernels.of(q), rows.shape, q, (float(span[0]), start))
+            moved(self._events, trajectory, kernels.of(q), rows.shape, q, (ends[0], start))
             if sensitivities
             else []
         )

@@ -68,9 +68,13 @@ class Problem(CompiledProblem):
         super().__init__(Saved(ends_of((None, None) if bounds is None else bounds, "bounds"), limits, parameters, {}))
         self.objective, self.constraints = objective, constraints
 
-    def _compiled(self, *examples: Any) -> Kernels:
+    def kernels(self, x: Any, *parameters: Any) -> Kernels:
+        """Return the kernels of a solver for the shapes of arguments; the bounds of SciPy's constraints go with x."""
         if self._parts:
-            self.constraint_bounds = bounds_at(self._parts, np.asarray(examples[0], dtype=np.float64))
+            self.constraint_bounds = bounds_at(self._parts, np.array(numbers_of(x, "x0")))
+        return super().kernels(x, *parameters)
+
+    def _compiled(self, *examples: Any) -> Kernels:
         objective, limited = self.objective, self._limited
         with shared_traces():
             value, gradient = compile(objective, *examples), compile(grad(objective), *examples)

@@ -126,6 +126,8 @@ def _multipliers(given: Any, callbacks: Callbacks, start: Array) -> tuple[Array,
     if given is None:
         return np.zeros(rows), np.zeros(start.size)
     if isinstance(given, Solution):
+        if given.multipliers is None and rows:
+            raise ArgumentError(f"multipliers of a solution of {given.solver}", why="it gives none", do="give an array")
         values, beside = np.zeros(0) if given.multipliers is None else given.multipliers, given.bound_multipliers
     else:
         values, beside = numbers_of(given, "multipliers").ravel(), None

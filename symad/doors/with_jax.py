@@ -58,7 +58,7 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
     function = _Called(jax, flat.function, given, calls == "native", flat.kernel).function
 
     def called(*args: Any, **keywords: Any) -> Any:
-        values = [_floats(jax, value, k) for k, value in enumerate(flat.apart(args, keywords))]
+        values = _floats(jax, flat.apart(args, keywords))
         if tuple(value.shape for value in values) != shapes:
             raise ArgumentError(
                 f"arguments of shapes {', '.join(str(value.shape) for value in values) or 'none'}",
@@ -69,14 +69,21 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
     return update_wrapper(called, f)
 
 
-def _floats(jax: Any, value: Any, number: int) -> Any:
-    """Return an argument as JAX's array of floats: whole numbers have no tangents. ArgumentError for complex ones."""
-    array = value if isinstance(value, jax.Array) else numbers_of(value, f"argument {number}")
-    if array.dtype.kind == "c":
-        raise ArgumentError(
-            f"argument {number} of dtype {array.dtype}", why="the function is one of real numbers", do="give x.real"
-        )
-    return array if isinstance(array, jax.Array) and array.dtype.kind == "f" else jax.numpy.asarray(array, dtype=float)
+def _floats(jax: Any, given: Sequence[Any]) -> list[Any]:
+    """Return arguments as JAX's arrays of the floats that JAX promotes them to. ArgumentError for complex numbers.
+
+    Whole numbers have no tangents, so they become floats.
+    """
+    arrays = [
+        value if isinstance(value, jax.Array) else numbers_of(value, f"argument {k}") for k, value in enumerate(given)
+    ]
+    for k, array in enumerate(arrays):
+        if array.dtype.kind == "c":
+            raise ArgumentError(
+                f"argument {k} of dtype {array.dtype}", why="the function is one of real numbers", do="give x.real"
+            )
+    dtype = jax.numpy.result_type(float, *[value for value in given if isinstance(value, jax.Array | np.ndarray)])
+    return [jax.numpy.asarray(array, dtype=dtype) for array in arrays]
 
 
 def _require_interface(jax: Any) -> None:
@@ -147,7 +154,7 @@ class _Called:
         return self.jax.pure_callback(self._evaluated, told, *args, vmap_method="expand_dims")
 
     def _evaluated(self, *args: Any) -> Any:
-        result = self.gufunc(*map(np.asarray, args))
+        result = self.gufunc(*(np.asarray(value, dtype=float) for value in args))
         return result.astype(args[0].dtype, copy=False)
 
 

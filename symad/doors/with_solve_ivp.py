@@ -37,6 +37,8 @@ class Integrator:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if "dense_output" in self.options:
+            raise ArgumentError('options={"dense_output": ...}', why="no result holds it", do="ask for `times`")
         if self.method is not None and self.method not in get_args(Method):
             raise ArgumentError(f"method={self.method!r}", do=f"use one of {', '.join(get_args(Method))}")
 

@@ -44,11 +44,10 @@ class Transformed(partial[Any]):
 
     def __reduce__(self) -> Any:
         named: Any = sys.modules.get(self.__module__)
-        for part in self.__qualname__.split("."):
+        path: str = getattr(self, "__qualname__", "")  # objects that are called have none
+        for part in path.split("."):
             named = getattr(named, part, None)
-        if named is self:  # f was decorated by the transform
-            return self.__qualname__
-        return _made, self.made_by
+        return path if named is self else (_made, self.made_by)  # f was decorated by the transform
 
     def __repr__(self) -> str:
         return f"<{self.__name__}>"

@@ -465,3 +465,24 @@ def test_odeint_takes_its_arguments_as_scipy_does() -> None:
     assert sa.odeint(lambda t, y, p: -p * y, [1.0], times, 0.7, tfirst=True).ravel() == pytest.approx(wanted, rel=1e-7)
     with pytest.raises(ArgumentError, match=r"takes the time first: odeint calls f\(y, t\)"):
         sa.odeint(lambda t, y, p: -p * y, [1.0], times, 0.7)
+
+
+@pytest.mark.parametrize("method", ["LSODA", "BDF", "Radau", "RK45", "DOP853", "RK23"])
+def test_an_event_that_is_0_at_the_start_does_not_end_it_there(method: Any) -> None:
+    def crosses(t: Any, y: Any, k: Any) -> Any:
+        return y[0]
+
+    crosses.terminal = True  # type: ignore[attr-defined]
+    swing = sa.ode(lambda t, y, k: [y[1], -k * y[0]], [0.0, 1.0], (4.0,), events=crosses)
+    for end in (2.0, -2.0):
+        found = swing.solve((0.0, end), method=method, sensitivities=1, rtol=1e-10, atol=1e-12)
+        assert found.t[-1] == pytest.approx(np.copysign(np.pi / 2, end), rel=1e-8)
+        assert found.t_events[0] == pytest.approx([found.t[-1]])
+        assert found.t_event_sensitivities[0][0, 0] == pytest.approx(-found.t[-1] / 8, rel=1e-6)
+    still = sa.ode(lambda t, y, k: [-k * y[0]], [1.0], (1.0,), events=lambda t, y, k: 0.0 * y[0])
+    assert still.solve((0.0, 1.0), times=[0.0, 1.0], method=method).y[0, -1] == pytest.approx(np.exp(-1))
+
+
+def test_an_option_whose_result_nobody_gets_is_refused() -> None:
+    with pytest.raises(ArgumentError, match='"dense_output": ...}: no result holds it; ask for `times`'):
+        sa.ode(lambda t, y: -y, [1.0]).solve((0.0, 1.0), options={"dense_output": True})

@@ -166,6 +166,8 @@ def test_what_is_refused(options: dict[str, Any], solver: Any, message: str) -> 
 
 
 def test_refusals_of_ipopt() -> None:
+    with pytest.raises(ArgumentError, match="multipliers of a solution of slsqp: it gives none; give an array"):
+        HS71.minimize(np.ones(4), solver="ipopt", multipliers=HS71.minimize([1.0, 5.0, 5.0, 1.0], solver="slsqp"))
     with pytest.raises(ArgumentError, match="3 multipliers: there are 2 constraints"):
         HS71.minimize([1.0, 5.0, 5.0, 1.0], solver="ipopt", multipliers=np.zeros(3))
     with pytest.raises(ArgumentError, match=r"options of ipopt: .*no_such"):
@@ -421,3 +423,10 @@ def test_what_scipy_says_in_place_of_a_result() -> None:
 def test_parameters_of_odeint_are_what_they_are() -> None:
     found = sa.odeint(lambda y, t, p: -p["k"] * y + p["b"][1], [1.0], [0.0, 1.0], {"k": 1.0, "b": [5.0, np.zeros(1)]})
     np.testing.assert_allclose(found[-1], np.exp(-1.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["slsqp", "ipopt"])
+def test_scipys_constraints_serve_x_of_several_shapes_in_turn(solver: Any) -> None:
+    problem = sa.Problem(lambda x: np.sum((x - 3) ** 2), NonlinearConstraint(lambda x: x, -np.inf, 1.0))
+    for size in (2, 3, 2):
+        assert problem.minimize(np.zeros(size), solver=solver).x == pytest.approx(np.ones(size), abs=1e-6)

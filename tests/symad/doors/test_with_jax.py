@@ -133,6 +133,14 @@ def test_single_precision_and_whole_numbers() -> None:
     assert (found.dtype, found.tolist()) == (jnp.float32, [6.0, 12.0])
 
 
+@pytest.mark.parametrize("kinds", [("float32", "float64"), ("float64", "float32"), ("bfloat16",), ("float32", "int32")])
+def test_numbers_are_promoted_as_by_jax(kinds: tuple[str, ...]) -> None:
+    given = [jnp.asarray(1.5, dtype=kind) for kind in kinds]
+    ours, theirs = sa.to_jax(lambda *x: sum(x), *(1.0 for _ in kinds)), lambda *x: sum(x)
+    assert (ours(*given), ours(*given).dtype) == (theirs(*given), theirs(*given).dtype)
+    assert jax.grad(ours)(*given).dtype == jax.grad(theirs)(*given).dtype
+
+
 def test_a_derivative_of_symads_is_differentiated_by_jax() -> None:
     f = sa.to_jax(lambda x: sa.hessian(lambda y: np.sum(y**3 * y[0]))(x), np.zeros(2))
     found = jax.jacobian(f)(X[:2])

@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -20,6 +21,13 @@ POINT = np.array([0.5, 1.5])
 
 def energy(x: Any) -> Any:
     return np.sum(np.sin(x) * x)
+
+
+class Scaled:
+    factor = 3.0
+
+    def __call__(self, x: Any) -> Any:
+        return self.factor * energy(x)
 
 
 MADE: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
@@ -57,6 +65,8 @@ PICKLED: dict[str, Callable[..., Any]] = {
     "third derivatives": sa.partials(energy, 3),
     "derivatives along": sa.partials(energy, 2, along=np.ones(2)),
     "value and all derivatives": sa.value_gradient_hessian(energy),
+    "gradient of a partial function": sa.grad(partial(energy)),
+    "gradient of an object": sa.grad(Scaled()),
 }
 
 
