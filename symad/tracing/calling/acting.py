@@ -46,8 +46,6 @@ def is_users(f: FunctionType) -> bool:
     file, module = f.__code__.co_filename, f.__globals__.get("__name__", "")
     if is_standard(file):
         return module in _STANDARD
-    if module == PANDAS_OPERATORS:
-        return False
     return not is_library(file) or module in modules_with_methods() or module in CALLING_METHODS
 
 

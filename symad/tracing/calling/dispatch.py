@@ -43,6 +43,7 @@ from symad.tracing.calling.subscripts import lookup_form, subscripted_form
 from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
+from symad.tracing.values.array import numbers_of_constants
 from symad.tracing.values.computed_items import Listed
 from symad.tracing.values.indexed import Indexed, is_table
 from symad.tracing.values.node_operands import holds_traced
@@ -53,11 +54,12 @@ Function = Callable[..., Any]
 _OF_UFUNCS = ("__name__", "nin", "nout", "signature", "reduce", "accumulate", "reduceat", "outer", "at")
 _CACHED = functools._lru_cache_wrapper
 _CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # which call their arguments
-_ASKING = frozenset(  # functions that call methods of their arguments; lists are repeated by an operator only
-    id(f)
-    for f in (abs, round, iter, next, divmod, pow, *vars(operator).values())
-    if callable(f) and f not in (operator.mul, operator.imul)
+_ASKING = frozenset(  # functions that call methods of their arguments
+    id(f) for f in (abs, round, iter, next, divmod, pow, *vars(operator).values()) if callable(f)
 )
+_REPEATING: dict[str, Function] = {  # lists too: a traced number reads in the text of the call whether it is in place
+    "mul": lambda left, right: operator.mul(left, right), "imul": lambda left, right: operator.imul(left, right),
+}  # fmt: skip
 _OF_ITEMS = (next, operator.getitem, operator.setitem, operator.delitem, operator.contains)  # of the first operand
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array
@@ -111,10 +113,10 @@ class DispatchedRun:
 
     def result(self, operator_name: str, left: Any, right: Any) -> Any:
         """Return the result of an operator. A new array of numbers, which is changed later, becomes a traced one."""
-        forms = self.value(left), self.value(right)
-        result = forms[0] * forms[1] if operator_name == "mul" else getattr(operator, operator_name)(*forms)  # lists
-        is_new = self._arrays and type(result) in (np.ndarray, Indexed) and {type(left), type(right)} <= _PLAIN_OPERANDS
-        return of_constants(result) if is_new else result
+        operate = _REPEATING.get(operator_name) or getattr(operator, operator_name)
+        result = operate(self.value(left), self.value(right))
+        is_array = self._arrays and result is not left and type(result) in (np.ndarray, Indexed)
+        return of_constants(result) if is_array and {type(left), type(right)} <= _PLAIN_OPERANDS else result
 
     def item(self, value: Any) -> Any:
         """Return the replacement of an object that is indexed. Ordinary arrays accept traced places."""
@@ -191,12 +193,13 @@ class DispatchedRun:
         if f is eval or f is exec:
             return functools.partial(_evaluate, f)
         if id(f) in _ASKING:
-            return self._on_forms(f, 1 if f in _OF_ITEMS else 2)
+            return self._on_forms(_REPEATING.get(f.__name__, f), 1 if f in _OF_ITEMS else 2)
         method = _call_of(f)
         form = self.callee(method) if type(method) is FunctionType else method
         if form is not method:
             return MethodType(form, f)
-        return self._passing_forms(f) if _calls_arguments(f) else f
+        handed = self._passing_forms(f) if _calls_arguments(f) else f
+        return _on_numbers(handed) if _package(f) == "pandas" else handed
 
     def _of_function(self, f: FunctionType) -> Any:
         if is_rewritten(f.__code__):
@@ -279,6 +282,8 @@ class DispatchedRun:
 
     def _argument_form(self, argument: Any, types_too: bool) -> Any:
         kind = type(argument)
+        if getattr(argument, "__module__", "") == PANDAS_OPERATORS:
+            return argument
         if kind in (list, tuple, dict):
             values = argument.values() if kind is dict else argument
             if not any(type(value) in _CALLABLES or _has_stand_in(value) for value in values):
@@ -296,6 +301,28 @@ class DispatchedRun:
         if not self._style.operators:
             return f
         return lambda *args, **keywords: f(*map(self.value, args[:operands]), *args[operands:], **keywords)
+
+
+def _on_numbers(f: Function) -> Function:
+    """Return a compiled function that gets traced arrays of constants as ordinary ones; what it writes comes back."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        given: list[tuple[Any, Any, Any]] = []
+
+        def plain(argument: Any) -> Any:
+            numbers = numbers_of_constants(argument)
+            if numbers is None:
+                return argument
+            given.append((argument, numbers, numbers.copy()))
+            return numbers
+
+        result = f(*map(plain, args), **{name: plain(argument) for name, argument in keywords.items()})
+        for array, numbers, before in given:
+            if not np.array_equal(numbers, before, equal_nan=True):
+                array[...] = numbers
+        return result
+
+    return call
 
 
 def _traced_method(method: Any) -> Function:
@@ -334,8 +361,7 @@ def _has_stand_in(value: Any) -> bool:
 
 def _calls_arguments(f: Any) -> bool:
     """Whether a function of a library may call its arguments."""
-    handing = _package(f) in _HANDING and getattr(f, "__module__", "") != PANDAS_OPERATORS
-    return handing or id(f) in _CALLBACKS
+    return _package(f) in _HANDING or id(f) in _CALLBACKS
 
 
 def _package(f: Any) -> str:

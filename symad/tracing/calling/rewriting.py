@@ -258,7 +258,7 @@ def _dispatch(tree: ast.AST, style: Style) -> None:
 
 
 def _dispatch_results(tree: ast.AST) -> None:
-    """Let the dispatcher compute `a = b + c` if `a` is changed in place elsewhere: the array may be a traced one."""
+    """Let the dispatcher compute `a += c`, and `a = b + c` if `a` is changed in place: the array may be a traced one."""
     nodes = list(ast.walk(tree))
     targets: list[ast.expr] = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
     targets += [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
@@ -268,10 +268,30 @@ def _dispatch_results(tree: ast.AST) -> None:
             continue
         value = node.value
         if isinstance(value, ast.BinOp) and type(value.op) in _OPERATORS:
-            operator = ast.Constant(_OPERATORS[type(value.op)])
-            node.value = ast.Call(ast.Constant(RESULT), [operator, value.left, value.right], [])
-            for part in (node.value, node.value.func, operator):
-                ast.copy_location(part, value)
+            node.value = _result_call(value, _OPERATORS[type(value.op)], value.left, value.right)
+    for node in nodes:
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(statements := getattr(node, field, None), list):
+                statements[:] = map(_assigned, statements)
+
+
+def _assigned(statement: ast.AST) -> ast.AST:
+    """Return `a += c` as an assignment, other statements unchanged."""
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+        return statement
+    name, operator = statement.target, _OPERATORS.get(type(statement.op))
+    if operator is None:
+        return statement
+    before = ast.copy_location(ast.Name(name.id, ast.Load()), name)
+    value = _result_call(statement, f"i{operator}", before, statement.value)
+    return ast.copy_location(ast.Assign([name], value), statement)
+
+
+def _result_call(node: ast.AST, operator: str, left: ast.expr, right: ast.expr) -> ast.Call:
+    call = ast.Call(ast.Constant(RESULT), [ast.Constant(operator), left, right], [])
+    for part in (call, call.func, call.args[0]):
+        ast.copy_location(part, node)
+    return call
 
 
 _OPERATORS: dict[type[ast.operator], str] = {

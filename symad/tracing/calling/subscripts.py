@@ -28,7 +28,7 @@ class Subscripted:
         self._container = container
 
     def __getitem__(self, key: Any) -> Any:
-        return _looked_up(self._container, self._container.__getitem__, key)
+        return _looked_up(self._container, lambda at: self._container[at], key)  # NumPy's arrays see an index here
 
 
 def subscripted_form(container: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from symad.tracing.calling.running import value
+from symad.tracing.calling.running import callee, value
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.traced import refuse_function
@@ -130,3 +131,66 @@ def diff(arr: Any, n: int, axis: int = 0) -> Any:
     gap = np.full((size, *np.shape(values)[1:]), np.nan)
     differences = np.concatenate([gap, apart] if n >= 0 else [-apart, gap])
     return np.moveaxis(differences, 0, axis)
+
+
+def _reductions(ddof: int) -> dict[str, Callable[..., Any]]:
+    """Return what reduces numbers beside NaN along the last axis, by pandas' names."""
+
+    def spread(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda numbers: f(numbers, axis=-1, ddof=ddof)
+
+    plain = {"sum": np.nansum, "prod": np.nanprod, "mean": np.nanmean, "min": np.nanmin, "max": np.nanmax,
+             "median": np.nanmedian}  # fmt: skip
+    along = {name: functools.partial(f, axis=-1) for name, f in plain.items()}
+    return along | {"var": spread(np.nanvar), "std": spread(np.nanstd)}
+
+
+def _reduced(name: str, numbers: Any, least: int, ddof: int = 1) -> Any:
+    """Return a reduction along the last axis; NaN where fewer numbers are beside NaN than `least`, or than it takes."""
+    count = np.sum(~np.isnan(numbers), axis=-1)
+    needed = max(least, {"sum": 0, "prod": 0, "var": ddof + 1, "std": ddof + 1}.get(name, 1))
+    enough = np.expand_dims(count >= needed, -1)
+    values = _reductions(ddof)[name](np.where(enough, numbers, 1.0))
+    return np.where(enough[..., 0], values, np.nan)
+
+
+def _rolling(name: str) -> None:
+    """Register a reduction of the numbers in windows [start, end)."""
+
+    def roll(values: Any, start: Any, end: Any, minp: int, ddof: int = 1) -> Any:
+        places = np.asarray(start)[:, None] + np.arange(max(1, int(np.max(end - start, initial=1))))
+        inside = places < np.asarray(end)[:, None]
+        numbers = np.where(inside, traced(values)[np.where(inside, places, 0)], np.nan)
+        return _reduced(name, numbers, minp, ddof)
+
+    stands_in_for(f"pandas._libs.window.aggregations.roll_{'median_c' if name == 'median' else name}")(roll)
+
+
+for _name in ("sum", "mean", "min", "max", "var", "median"):
+    _rolling(_name)
+
+
+@stands_in_for("pandas.core.groupby.ops.WrappedCythonOp._call_cython_op")
+def of_groups(
+    self: Any, values: Any, *, min_count: int, ngroups: int, comp_ids: Any, ddof: int = 1, skipna: bool = True,
+    **keywords: Any,
+) -> Any:  # fmt: skip
+    """A reduction of each group, along the last axis."""
+    if self.kind != "aggregate" or self.how not in _reductions(1) or not skipna:
+        refuse_function(f"pandas' {self.how} of groups", "its code is compiled", "use sum, mean, min, max, var or std")
+    groups = [traced(values)[..., np.flatnonzero(comp_ids == group)] for group in range(ngroups)]
+    return np.stack([_reduced(self.how, numbers, min_count, ddof) for numbers in groups], axis=-1)
+
+
+@stands_in_for("pandas._libs.algos.ensure_float64", "pandas._libs.lib.maybe_convert_objects")
+def unchanged(values: Any, **keywords: Any) -> Any:
+    """The numbers themselves."""
+    return traced(values)
+
+
+@stands_in_for("pandas.core.apply.FrameApply.apply_series_generator", held=("obj",))
+def apply_series_generator(self: Any) -> Any:
+    """A function of each row or column."""
+    frame = self.obj
+    parts = [frame.iloc[k] if self.axis == 1 else frame.iloc[:, k] for k in range(frame.shape[1 - self.axis])]
+    return {k: callee(self.func)(part, *self.args, **self.kwargs) for k, part in enumerate(parts)}, self.result_index

@@ -213,15 +213,15 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
             return scalars
         if stores_item():
             raise store_error()
-        known = [constant(graph, node) for node in self.nodes.ravel().tolist()]
-        if any(value is None for value in known):
+        known = numbers_of_constants(self)
+        if known is None:
             try:
                 refuse_number(f"an ordinary {np.dtype(dtype)} array")
             except NumberError:
                 if not takes_no_error():
                     raise
                 return np.full(self.shape, np.nan, dtype)  # the error is noted, and the result of the run is refused
-        return np.array([float(value) for value in known if value is not None], dtype=dtype).reshape(self.shape)
+        return known.astype(dtype)
 
     def _index_of_ordinary(self) -> Any:
         """Return its values as an index. A store into an ordinary array at a mask without values is refused."""
@@ -355,6 +355,16 @@ def wrap(nodes: Nodes, scope: Scope) -> Scalar | Array:
     """Return the traced value of node ids: a Scalar for a 0-d array or a number, else an Array."""
     nodes = np.asarray(nodes, dtype=np.int64)
     return Array(nodes, scope) if nodes.ndim else Scalar(int(nodes), scope)
+
+
+def numbers_of_constants(value: Any) -> npt.NDArray[Any] | None:
+    """Return the numbers in a traced array of constants, None for any other value."""
+    if type(value) is not Array:
+        return None
+    known = [constant(value.scope.graph, node) for node in value.nodes.ravel().tolist()]
+    if any(number is None for number in known):
+        return None
+    return np.array([float(number) for number in known if number is not None]).reshape(value.shape)
 
 
 def plain_index(key: Any) -> Any:

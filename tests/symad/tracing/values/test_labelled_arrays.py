@@ -140,6 +140,18 @@ def test_a_frame_has_a_frame_of_derivatives(transform: Callable[..., Any]) -> No
 
 
 OTHERS = pd.Series([10.0, np.nan, 30.0, 1.0], index=list("dcbe"))
+TIMED = pd.Series([1.0, np.nan, 0.5, 2.0, 3.0], index=pd.date_range("2026-01-01", periods=5))
+
+
+def changed_in_place(p):
+    data, other = DATA.copy(), DATA * p
+    same = other
+    data *= 2
+    data += p
+    other /= data
+    return same * data
+
+
 CLOSURES: dict[str, Callable[[Any], Any]] = {
     "alignment": lambda p: np.sum((p * DATA) * OTHERS) + (DATA * p + OTHERS).mean(),
     "NumPy's functions": lambda p: (
@@ -149,6 +161,22 @@ CLOSURES: dict[str, Callable[[Any], Any]] = {
     "elements by their places": lambda p: np.dot(p * DATA, OTHERS) + np.inner(OTHERS, p * DATA) + np.dot(p, DATA).sum(),
     "filled": lambda p: (p * OTHERS).fillna(p).sum() + (DATA.where(DATA > 2, p) * DATA.mask(DATA > 3, p * DATA)).sum(),
     "joined texts": lambda p: (TABLE.assign(t="a").merge(TABLE, left_index=True, right_index=True)["u_x"] * p).sum(),
+    "methods of operators": lambda p: (DATA.mul(p) + DATA.rdiv(p).rpow(2.0) - OTHERS.rsub(p)).sum(),
+    "in place": lambda p: changed_in_place(p).sum(),
+    "windows": lambda p: (p * OTHERS + p**2).rolling(2, min_periods=1).mean().sum() + (p * DATA).expanding(2).std().sum(),
+    "windows of time": lambda p: (np.exp(p * TIMED)).rolling("2D", center=True).max().sum() * TIMED.rolling(3).var().sum(),
+    "groups": lambda p: (
+        (p * OTHERS).groupby(["x", "y", "x", "y"]).mean().prod() + (DATA - p).groupby([1, 2, 1, 1]).transform("max").sum()
+    ),
+    "groups of frames": lambda p: (
+        TABLE.assign(g=list("xyyx"), z=p**2 * TABLE["u"]).groupby("g")[["z", "w"]].agg({"z": "sum", "w": "var"})["z"].std()
+    ),
+    "resampled": lambda p: ((p * TIMED).resample("2D").sum(min_count=2) ** 2).sum(),
+    "functions of rows": lambda p: (
+        (p * TABLE).apply(lambda row: row["u"] * row["w"], axis=1).sum() + (TABLE**p).apply(np.mean).sum()
+    ),
+    "steps on data alone": lambda p: (DATA.rank() * p + OTHERS.isin([30.0]) * p**2 + DATA.groupby([0, 0, 1, 1]).cumsum()).sum(),
+    "lists of reductions": lambda p: (p * DATA).agg(["sum", "mean"]).prod(),
     "frames": lambda p: np.sum(((TABLE - p) * TABLE[["w", "u"]]).mean()) + np.mean(p * TABLE["u"] - TABLE["v"][::-1]),
 }
 
@@ -199,11 +227,11 @@ def test_series_and_frames_are_made_inside() -> None:
     ("function", "words"),
     [
         (
-            lambda p: p.groupby([0, 0, 1, 1]).sum().iloc[0],
-            "pandas got a traced value where its compiled code takes plain",
+            lambda p: p.groupby([0, 0, 1, 1]).cumsum().iloc[0],
+            "pandas' cumsum of groups was called with a traced value: its code is compiled",
         ),
         (lambda p: p.nlargest(2).sum(), "pandas got a traced value where its compiled code takes plain"),
-        (lambda p: p[p > 0.5].sum(), "pandas got a traced value where its compiled code takes plain"),
+        (lambda p: p[p > 0.5].sum(), "the value of a traced array was asked for"),
         (lambda p: p.map({0.7: 1.0}).sum(), "pandas' map was called with a traced value: it looks values up"),
     ],
 )
