@@ -204,7 +204,7 @@ class Lambdified:
         out = tuple(_leading(array, len(output.shape)) for array, output in zip(results, outputs, strict=True))
         kernel.batch(*inputs, out=out)
         if kernel is self.kernel and (self._listed is not None or self._results.shape == NUMBER):
-            self._on_arrays = kernel._batched().on_arrays
+            self._on_arrays = kernel.array_call()
         return results[0] if len(results) == 1 else results
 
     def __repr__(self) -> str:

@@ -147,11 +147,7 @@ class InitialValueProblem:
         trajectory.t_events, trajectory.y_events = (
             [np.asarray(values) for values in every or ()] for every in (trajectory.t_events, trajectory.y_events)
         )
-        moves = (
-            moved(self._events, trajectory, kernels.of(q), rows.shape, q, (ends[0], start))
-            if sensitivities
-            else []
-        )
+        moves = moved(self._events, trajectory, kernels.of(q), rows.shape, q, (ends[0], start)) if sensitivities else []
         every = np.asarray(trajectory.y).reshape(*rows.shape, -1)
 
         def of_order(order: int) -> Array | None:

@@ -1,8 +1,9 @@
-"""Call a kernel of numbers on arrays of one shape without Python code in between.
+"""Call a kernel on arrays of points without Python code in between.
 
-`Batch` takes microseconds to find out where the points of a batch are. An array call is a builtin function of the
-interpreter that does so in machine code, for arguments that are floats, or arrays of float64 of one shape that are
-contiguous or have one axis. For anything else it returns NotImplemented, and the caller takes `Batch`.
+`Batch` takes tens of microseconds to find out where the points of a batch are. An array call is a builtin function of
+the interpreter that does so in machine code, for arguments that are floats, or aligned arrays whose last axes have the
+declared shape; the axes in front are the same in all of them, or absent. All axes in front, and all behind, have one
+step. For anything else it returns NotImplemented, and the caller takes `Batch`.
 """
 
 from __future__ import annotations
@@ -18,25 +19,37 @@ from numpy.typing import NDArray
 from codegen.engine import Library, Once, compile_text
 from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
-from codegen.lanes import FLOAT64
-from codegen.machine.batches.batch_run import ALIGNMENT, Code
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import RolledProgram
+from codegen.lanes import FLOAT64, NumberType
+from codegen.machine.batches.batch_run import ALIGNMENT, COPIED, COPIED_LINES, FETCHED, STREAMED, Code
 from codegen.machine.batches.batch_text import WORDS
 from codegen.machine.calls.gate import interpreter_symbols, objects_known
-from codegen.machine.calls.gate_routines import ALIGNED, OFFSETS, READ
+from codegen.machine.calls.gate_routines import ALIGNED, OFFSETS
 
 LONGEST = 1e7  # nanoseconds of a call; longer ones have progress and Ctrl-C, which `Batch` gives
 LOCKED = 1e4  # nanoseconds that a call keeps the interpreter's lock
 MOST_NUMBERS = 64  # arguments and results; each takes some hundred bytes of the stack
+MOST_BYTES = 1 << 18  # of blocks of points, on the stack
+MOST_AXES = 64  # NumPy's
+CHANGED = 0x0500  # NumPy's flags of an array that is written: aligned and writeable
 FASTCALL = 0x80  # METH_FASTCALL (methodobject.h)
 
-# Words of a kernel's table: its address, that of the driver's function `batch`, the numbers of arguments and of results
-# (0: a number), most points of a call, and of a call that keeps the lock, the step between elements of an array, the
-# bytes of a number of a block, and of all, and the address of two floats: nanoseconds of a point, and those left until
-# other machine code is to be made.
-TABLE = ("KERNEL", "DRIVER", "ARGUMENTS", "RESULTS", "MOST", "LOCKED", "STEP", "BLOCK", "ROOM", "PATIENCE")
+# Words of a kernel's table: its address, that of the driver's function `batch`, the numbers of arguments and results,
+# most points of a call, and of a call that keeps the lock, bytes of all blocks, 1 where the axes of a result are in
+# front of those of the points, the lanes, the type of numbers and their bytes, the address of two floats (nanoseconds
+# of a point, and those left until other machine code is to be made), and that of the words of each array.
+TABLE = (
+    "KERNEL", "DRIVER", "ARGUMENTS", "RESULTS", "MOST", "LOCKED", "ROOM", "FRONT", "LANES", "KIND", "SIZE", "PATIENCE",
+    "FORMS",
+)  # fmt: skip
+# Words of an array: its numbers, its axes, the step of a single number, where its block is in the buffer, how far
+# behind it the rows of the block are, and the address of its shape.
+FORM = ("ELEMENTS", "AXES", "SINGLE", "BLOCK", "ROWS", "SHAPE")
 
 ARRAY_CALL = '''
 def PyArray_Empty(rank: int32, extents: ints, dtype: pointer, by_columns: int32) -> pointer: ...
+def PyTuple_New(size: int) -> pointer: ...
 def Py_IncRef(object: pointer): ...
 def Py_DecRef(object: pointer): ...
 def PyEval_SaveThread() -> pointer: ...
@@ -46,110 +59,186 @@ def other() -> pointer:
     Py_IncRef(Py_NotImplemented)
     return Py_NotImplemented
 
-def points_of(array: pointers) -> int:
-    """Return how many numbers an array has that is contiguous or has one axis; 0 for any other object."""
-    if array[TYPE] != PyArray_Type:
-        return 0
-    words = ints32(array)
-    flags = ALIGNED if words[RANK] == 1 else READ
-    if words[RANK] == 0 or (words[FLAGS] & flags) != flags or array[DTYPE] != descriptor:
-        return 0
-    extents = ints(array[EXTENTS])
-    points = 1
-    for k in range(words[RANK]):
-        points = points * extents[k]
-    return points
+def size_of(extents: ints, rank: int) -> int:
+    size = 1
+    for k in range(rank):
+        size = size * extents[k]
+    return size
 
-def differ(array: pointers, first: pointers) -> bool:
-    """Return whether two arrays have different shapes."""
-    rank = ints32(array)[RANK]
-    if rank != ints32(first)[RANK]:
-        return True
-    extents = ints(array[EXTENTS])
-    others = ints(first[EXTENTS])
+def step_of(extents: ints, strides: ints, rank: int) -> int:
+    """Return the bytes from number to number; `IRREGULAR` where they differ."""
+    step = 0
+    size = 1
+    for k in range(rank):
+        axis = rank - 1 - k
+        if extents[axis] != 1:
+            if size == 1:
+                step = strides[axis]
+            if strides[axis] != step * size:
+                return IRREGULAR
+            size = size * extents[axis]
+    return step
+
+def differ(extents: ints, others: ints, rank: int) -> bool:
     for k in range(rank):
         if extents[k] != others[k]:
             return True
     return False
 
-def step_of(array: pointers) -> int:
-    """Return the bytes from number to number."""
-    if ints32(array)[RANK] == 1:
-        return ints(array[STRIDES])[0]
-    return NUMBERS
+def describe(table: ints, array: pointers, form: ints, entry: ints, flags: int) -> int:
+    """Write the words of an array; return its number of axes of points, -1 for any other object."""
+    if array[TYPE] != PyArray_Type:
+        return -1
+    words = ints32(array)
+    axes = words[RANK] - form[AXES]
+    if axes < 0 or (words[FLAGS] & flags) != flags or array[DTYPE] != pointers(table)[KIND]:
+        return -1
+    extents = ints(array[EXTENTS])
+    strides = ints(array[STRIDES])
+    if differ(extents[axes:], ints(pointers(form)[SHAPE]), form[AXES]):
+        return -1
+    entry[0] = address(array[DATA])
+    entry[1] = step_of(extents, strides, axes)
+    entry[2] = step_of(extents[axes:], strides[axes:], form[AXES])
+    if entry[1] == IRREGULAR or entry[2] == IRREGULAR:
+        return -1
+    return axes
+
+def ends(entry: ints, points: int, size: int):
+    """Write the first byte of an array and the one behind the last, from its address on."""
+    point = (points - 1) * entry[1]
+    element = (entry[3] - 1) * entry[2]
+    entry[7] = (point if point < 0 else 0) + (element if element < 0 else 0)
+    entry[8] = (point if point > 0 else 0) + (element if element > 0 else 0) + size
+
+def overlaps(words: ints, result: int) -> bool:
+    own = words[result * WORDS:]
+    for k in range(result):
+        entry = words[k * WORDS:]
+        if own[0] + own[7] < entry[0] + entry[8] and entry[0] + entry[7] < own[0] + own[8]:
+            return True
+    return False
+
+def by_way(table: ints, entry: ints, form: ints, points: int):
+    """Let large results come to the nearest cache first, as `Task` does."""
+    row = entry[1]
+    bytes = points * row
+    if row == table[SIZE] * form[ELEMENTS] and entry[2] == table[SIZE] and bytes > FETCHED:
+        if row * table[LANES] <= FETCHED:
+            entry[6] = row
+        else:
+            whole = (entry[0] & (ALIGNMENT - 1)) + (row & (ALIGNMENT - 1))
+            if bytes > (COPIED_LINES if whole == 0 else COPIED):
+                entry[5] = entry[4] + form[ROWS]
 
 def run(table: ints, words: ints, points: int) -> int32:
     """Run all points; the buffer begins with the pointers that the kernel gets."""
-    arrays = table[ARGUMENTS] + 1
-    first = (8 * arrays + ALIGNMENT - 1) & ~(ALIGNMENT - 1)
-    memory = room(bytes, first + table[ROOM] + ALIGNMENT)
+    memory = room(bytes, table[ROOM] + ALIGNMENT)
     begin = memory[(ALIGNMENT - (address(memory) & (ALIGNMENT - 1))):]
-    for k in range(arrays):
+    forms = ints(pointers(table)[FORMS])
+    inputs = table[ARGUMENTS]
+    for k in range(inputs + table[RESULTS]):
         entry = words[k * WORDS:]
-        entry[2] = table[STEP]
-        entry[3] = 1
-        entry[4] = first + k * table[BLOCK]
-        clear(entry[5:], WORDS - 5)
-    if table[RESULTS] > 1:
-        result = words[table[ARGUMENTS] * WORDS:]
-        result[2] = NUMBERS * points
-        result[3] = table[RESULTS]
+        form = forms[k * FORM:]
+        if form[ELEMENTS] == 1:
+            entry[2] = form[SINGLE]
+        else:
+            if k >= inputs and table[LANES] > 1:
+                by_way(table, entry, form, points)
     batch = pointers(table)[DRIVER]
-    if points <= table[LOCKED]:
-        return batch(pointers(table)[KERNEL], words, table[ARGUMENTS], 1, pointers(begin), 0, points)
-    thread = PyEval_SaveThread()
-    status = batch(pointers(table)[KERNEL], words, table[ARGUMENTS], 1, pointers(begin), 0, points)
-    PyEval_RestoreThread(thread)
+    thread = null
+    if points > table[LOCKED]:
+        thread = PyEval_SaveThread()
+    status = batch(pointers(table)[KERNEL], words, inputs, table[RESULTS], pointers(begin), 0, points)
+    if points > table[LOCKED]:
+        PyEval_RestoreThread(thread)
     return status
+
+def fresh(table: ints, words: ints, lead: ints, axes: int, points: int) -> pointer:
+    """Make the results; return a tuple of them, null without memory."""
+    forms = ints(pointers(table)[FORMS])
+    extents = room(ints, 2 * MOST_AXES)
+    made = pointers(PyTuple_New(table[RESULTS]))
+    if made == null:
+        return null
+    for k in range(table[RESULTS]):
+        form = forms[(table[ARGUMENTS] + k) * FORM:]
+        entry = words[(table[ARGUMENTS] + k) * WORDS:]
+        rank = form[AXES]
+        before = rank if table[FRONT] != 0 else 0
+        copy(extents[before:], lead, axes)
+        copy(extents[(0 if table[FRONT] != 0 else axes):], ints(pointers(form)[SHAPE]), rank)
+        Py_IncRef(pointers(table)[KIND])
+        array = pointers(PyArray_Empty(axes + rank, extents, pointers(table)[KIND], 0))
+        if array == null:
+            Py_DecRef(made)
+            return null
+        made[ITEMS + k] = array
+        entry[0] = address(array[DATA])
+        entry[1] = table[SIZE] * (1 if table[FRONT] != 0 else form[ELEMENTS])
+        entry[2] = table[SIZE] * (points if table[FRONT] != 0 else 1)
+    return made
 
 def array_call(self: pointers, arguments: pointers, count: int) -> pointer:
     table = ints(self[DATA])
-    if count != table[ARGUMENTS]:
+    forms = ints(pointers(table)[FORMS])
+    inputs = table[ARGUMENTS]
+    arrays = inputs + table[RESULTS]
+    if count != inputs and count != arrays:
         return other()
-    words = room(ints, WORDS * (count + 1))
-    numbers = room(doubles, count)
-    shaped = pointers(self)
-    points = 0
+    words = room(ints, WORDS * arrays)
+    numbers = room(doubles, arrays)
+    clear(words, WORDS * arrays)
+    lead = ints(self)
+    axes = 0
+    for k in range(arrays):
+        form = forms[k * FORM:]
+        words[k * WORDS + 3] = form[ELEMENTS]
+        words[k * WORDS + 4] = form[BLOCK]
     for k in range(count):
         object = pointers(arguments[k])
+        form = forms[k * FORM:]
         entry = words[k * WORDS:]
-        if object[TYPE] == PyFloat_Type:
+        if object[TYPE] == PyFloat_Type and form[AXES] == 0 and k < inputs and table[SIZE] == 8:
             numbers[k] = doubles(object)[NUMBER]
             entry[0] = address(numbers[k:])
-            entry[1] = 0
         else:
-            size = points_of(object)
-            if size == 0:
+            own = describe(table, object, form, entry, ALIGNED if k < inputs else CHANGED)
+            if own < 0 or (own == 0 and k >= inputs) or (own != 0 and axes != 0 and own != axes):
                 return other()
-            if points == 0:
-                points = size
-                shaped = object
-            else:
-                if differ(object, shaped):
+            if own != 0:
+                if axes == 0:
+                    axes = own
+                    lead = ints(object[EXTENTS])
+                if differ(ints(object[EXTENTS]), lead, axes):
                     return other()
-            entry[0] = address(object[DATA])
-            entry[1] = step_of(object)
+    points = size_of(lead, axes)
     patience = doubles(pointers(table)[PATIENCE])
     left = patience[1] - double(points) * patience[0]
-    if points == 0 or points > table[MOST] or left < 0.0:
+    if axes == 0 or points == 0 or points > table[MOST] or left < 0.0:
         return other()
+    result = Py_None
+    if count == inputs:
+        result = fresh(table, words, lead, axes, points)
+        if result == null:
+            return null
+    else:
+        for k in range(arrays):
+            ends(words[k * WORDS:], points, table[SIZE])
+            if k >= inputs:
+                if overlaps(words, k) or (words[k * WORDS + 1] == 0 and points > 1):
+                    return other()
+        Py_IncRef(result)
     patience[1] = left
-    rank = ints32(shaped)[RANK]
-    extents = room(ints, rank + 1)
-    extents[0] = table[RESULTS]
-    copy(extents[1:], ints(shaped[EXTENTS]), rank)
-    first = 0 if table[RESULTS] != 0 else 1
-    Py_IncRef(descriptor)
-    array = pointers(PyArray_Empty(rank + 1 - first, extents[first:], descriptor, 0))
-    if array == null:
-        return null
-    result = words[count * WORDS:]
-    result[0] = address(array[DATA])
-    result[1] = NUMBERS
     if run(table, words, points) != 0:
-        Py_DecRef(array)
+        Py_DecRef(result)
         return other()
-    return array
+    if table[FRONT] != 0 and count == inputs:
+        array = pointers(result)[ITEMS]
+        Py_IncRef(array)
+        Py_DecRef(result)
+        return array
+    return result
 '''
 
 
@@ -164,25 +253,40 @@ class CallTable(np.ndarray[Any, np.dtype[np.int64]]):
 
 
 def array_call(
-    code: Code, inputs: int, results: int, nanoseconds: float, patience: NDArray[np.float64]
-) -> Callable[..., Any] | None:
-    """Return the builtin function of a kernel of numbers; None where the interpreter has no such calls.
+    code: Code, program: Program | RolledProgram, number: NumberType, nanoseconds: float,
+    patience: NDArray[np.float64], *, front: bool,
+) -> Callable[..., Any] | None:  # fmt: skip
+    """Return the builtin function of a kernel of real numbers; None where the interpreter has no such calls.
 
-    It returns an array of the shape of its arguments, with an axis of `results` in front unless these are 0. Its
-    `__self__` is the table. A point takes some `nanoseconds`; the second number of `patience` is counted down.
+    It returns a tuple of new results, or None where these are further arguments, which it writes into; with `front`
+    the only result, whose own axes are in front. Its `__self__` is the table. A point takes some `nanoseconds`; the
+    second number of `patience` is counted down.
     """
-    if not objects_known() or not inputs or inputs + results > MOST_NUMBERS:
+    arguments, outputs = program.arguments, program.outputs
+    arrays: list[Input | Output] = [*arguments, *outputs]
+    at, forms, shapes = -(-8 * len(arrays) // ALIGNMENT) * ALIGNMENT, [], []
+    for k, array in enumerate(arrays):
+        unit = ALIGNMENT if array.size == 1 else code.unit
+        block = -(-array.size * code.number // unit) * unit
+        shapes.append(np.array(array.shape, dtype=np.int64))
+        single = code.lanes.size if code.lanes.width == 1 else 0
+        forms.append([array.size, len(array.shape), single, at, block, shapes[-1].ctypes.data])
+        by_way = k >= len(arguments) and array.size * code.number > FETCHED
+        at += 2 * block if by_way else block
+    largest = max([array.size for array in arrays], default=0)
+    few = 0 < len(arguments) <= MOST_NUMBERS and len(outputs) <= MOST_NUMBERS and at <= MOST_BYTES
+    if not (few and objects_known() and all(array.size for array in arrays)):
         return None
-    block = -(-code.number // ALIGNMENT) * ALIGNMENT
-    blocks = inputs + max(results, 1) + code.lanes.width  # several numbers are moved in squares of lanes
+    laid = np.array(forms, dtype=np.int64)
     words = {
-        "KERNEL": code.address, "DRIVER": code.driver.library.addresses["batch"], "ARGUMENTS": inputs,
-        "RESULTS": results, "MOST": int(LONGEST / nanoseconds), "LOCKED": int(LOCKED / nanoseconds),
-        "STEP": code.lanes.size if code.lanes.width == 1 else 0,
-        "BLOCK": block, "ROOM": blocks * block, "PATIENCE": patience.ctypes.data,
+        "KERNEL": code.address, "DRIVER": code.driver.library.addresses["batch"], "ARGUMENTS": len(arguments),
+        "RESULTS": len(outputs), "MOST": int(min(LONGEST / nanoseconds, STREAMED / (8 * largest))),
+        "LOCKED": int(LOCKED / nanoseconds), "ROOM": at, "FRONT": int(front), "LANES": code.lanes.width,
+        "KIND": id(number.dtype), "SIZE": code.lanes.size,
+        "PATIENCE": patience.ctypes.data, "FORMS": laid.ctypes.data,
     }  # fmt: skip
     table = np.array([words[name] for name in TABLE], dtype=np.int64).view(CallTable)
-    table.owners = code, patience
+    table.owners = code, number, patience, laid, shapes
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.c_void_p)
     make = prototype(("PyCFunction_NewEx", ctypes.pythonapi))
     function: Callable[..., Any] = make(ctypes.byref(_method()), table, None)
@@ -197,14 +301,17 @@ def _method() -> _MethodDef:
 
 @Once
 def _library() -> Library:
-    symbols = interpreter_symbols() | {"Py_NotImplemented": id(NotImplemented)}
+    symbols = interpreter_symbols() | {"Py_NotImplemented": id(NotImplemented), "Py_None": id(None)}
     return compile_text(_text(), ("array_call",), symbols, 2)
 
 
 def _text() -> str:
-    names = ("PyArray_Type", "PyFloat_Type", "descriptor", "Py_NotImplemented")
-    numbers: Numbers = OFFSETS | {name: f"@{name}" for name in names} | {"READ": READ, "WORDS": WORDS, "NUMBERS": 8}
-    numbers |= {name: k for k, name in enumerate(TABLE)} | {"ALIGNMENT": ALIGNMENT, "ALIGNED": ALIGNED}
+    names = ("PyArray_Type", "PyFloat_Type", "Py_NotImplemented", "Py_None")
+    numbers: Numbers = OFFSETS | {name: f"@{name}" for name in names} | {"WORDS": WORDS}
+    for places in (TABLE, FORM):
+        numbers |= {name: k for k, name in enumerate(places)}
+    numbers |= {"FORM": len(FORM), "ALIGNMENT": ALIGNMENT, "ALIGNED": ALIGNED, "CHANGED": CHANGED, "FETCHED": FETCHED}
+    numbers |= {"COPIED": COPIED, "COPIED_LINES": COPIED_LINES, "MOST_AXES": MOST_AXES, "IRREGULAR": -(2**62)}
     routines = Routines({"": ARRAY_CALL}, lambda scalar: numbers)
     external = "\n".join(f"@{name} = external global i8" for name in names)
     return f"{external}\n{routines.text(FLOAT64.lanes(), public=['ptr @array_call('])}"

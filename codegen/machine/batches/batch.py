@@ -7,7 +7,8 @@ does what the kernel for one point does, operation by operation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import inf, prod
@@ -26,7 +27,6 @@ from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.machine.batches.array_call import array_call
 from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
 from codegen.machine.batches.batch_lanes import choose_lanes, lanes_of_loops, nanoseconds_alone, nanoseconds_moving
-from codegen.machine.batches.batch_layouts import MOST, BatchLayout, key_of, layout_of
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
@@ -184,14 +184,14 @@ ARRANGEMENTS: tuple[str, ...] = get_args(Arrangement)
 
 
 class PlacedArrays(NamedTuple):
-    """The arrays of a batch, arguments first, the work on them, and the arrays computed in the place of results."""
+    """The results of a batch, the work on it, and the arrays computed in the place of results."""
 
     results: list[Array]
-    arrays: Sequence[Array] = ()
     task: Task | None = None
     beside: Sequence[tuple[Array, Array]] = ()
 
 
+ArrayCall = Callable[..., Any] | None
 PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
 
 
@@ -205,11 +205,10 @@ class Batch:
         "_again",
         "_code",
         "_lanes",
-        "_layouts",
         "_lock",
+        "_on_arrays",
         "_patience",
         "nanoseconds",
-        "on_arrays",
         "options",
         "program",
         "program_cache",
@@ -234,8 +233,7 @@ class Batch:
             self._lanes = choose_lanes(program, options, operations)
         self._again, self._lock = listing, threading.Lock()
         self._code: Code | None = None
-        self._layouts: dict[Hashable, BatchLayout] = {}
-        self.on_arrays: Callable[..., Any] | None = None  # see `array_call`; made when a batch has run
+        self._on_arrays: ArrayCall = None  # made when a batch has run
         at_once = options.lanes is not None or options.accuracy == "fast"
         seconds = SECONDS["kernel"] + SECONDS["emitted"] * sum(operations.values())
         self._patience = np.array([self.nanoseconds, 0.0 if at_once else 1e9 * PATIENCE * seconds])
@@ -250,29 +248,22 @@ class Batch:
         form: Arrangement = "points",
     ) -> list[Any]:
         """Return the results, one array per output; `point` is the machine code for one point."""
-        if self.on_arrays is not None and out is None and threads == 1 and progress is None and form == "points":
-            values = self.on_arrays(*args)
+        results = None if out is None else out if type(out) in (tuple, list) else (out,)
+        if self._on_arrays is not None and progress is None and form == "points" and type(threads) is int:
+            given = (*args, *(results or ()))
+            values = self._on_arrays(*given) if threads == 1 else self._timed(given, threads)
             if values is not NotImplemented:
-                return [np.moveaxis(values, 0, -1) if self.program.outputs[0].shape else values]
+                return list(values or results or ())
         if form not in ARRANGEMENTS:
             raise ArgumentError(f"layout={form!r}", do=f"use one of {', '.join(ARRANGEMENTS)}")
         if type(threads) is not int or threads < 1:
             check_whole("threads", threads)
-        key = None if progress is not None else key_of(form, threads, args, out, self.options.number)
-        known = self._layouts.get(key)
-        if known is not None and known.code is self._code and self._lasting(point, known.count):
-            at_once = known.run(args, out)
-            if at_once is not None:
-                return at_once
         placed = (self._blocks if form == "blocks" else self._points)(point, args, out)
         if placed.task is not None:
             run_task(placed.task, int(threads), progress)
             put_back(placed.beside)
-            if self.on_arrays is None:
-                self.on_arrays = self._array_call(placed.task.code)
-            if key is not None and placed.task.code.brief(placed.task.count) and not placed.beside:
-                number = self.options.number
-                self._keep(key, layout_of(placed.task, int(threads), placed.arrays, number, fresh=out is None))
+            if self._on_arrays is None:
+                self._on_arrays = self.array_call()
         return placed.results
 
     def _points(self, point: MachineCode, args: Sequence[Any], out: Any) -> PlacedArrays:
@@ -282,7 +273,7 @@ class Batch:
         if not count:
             return PlacedArrays(results)
         inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
-        return PlacedArrays(results, [*arrays, *results], Task(self.code(point, count), inputs, outputs, count), beside)
+        return PlacedArrays(results, Task(self.code(point, count), inputs, outputs, count), beside)
 
     def _blocks(self, point: MachineCode, args: Sequence[Any], out: Any) -> PlacedArrays:
         """Find the places of points that stand side by side."""
@@ -291,9 +282,7 @@ class Batch:
         if not count:
             return PlacedArrays(results)
         inputs, outputs, beside = in_blocks(self.program, width, arrays, results, count, fresh=out is None)
-        return PlacedArrays(
-            results, [*arrays, *results], Task(self.code(point), inputs, outputs, count * width), beside
-        )
+        return PlacedArrays(results, Task(self.code(point), inputs, outputs, count * width), beside)
 
     @property
     def lanes(self) -> Lanes:
@@ -303,39 +292,39 @@ class Batch:
         assert self._lanes is not None
         return self._lanes
 
-    def _lasting(self, point: MachineCode, count: int) -> bool:
-        """Whether the code used last also serves this number of points."""
-        code = self._code
-        if code is None or code.lanes.width > 1:
-            return code is not None
-        if code.library is not point or self._lanes is None:
-            return False
-        return self._is_patient(count) or self._lanes.width == 1
-
     def _is_patient(self, count: float) -> bool:
         """Take the time of some points off the time until several are computed side by side; whether any is left."""
         nanoseconds, left = map(float, self._patience)
         self._patience[1] = left - count * nanoseconds
         return left >= count * nanoseconds
 
-    def _array_call(self, code: Code) -> Callable[..., Any] | None:
-        """Return the array call of some machine code; None for a kernel of arrays, or of other numbers than floats."""
-        arguments, outputs = self.program.arguments, self.program.outputs
-        is_of_numbers = len(outputs) == 1 and not any(array.shape for array in arguments)
-        if not is_of_numbers or self.options.number is not FLOAT64:
-            return None
-        shape = outputs[0].shape
-        if len(shape) > 1 or shape == (0,):
-            return None
-        lasting = code.lanes.width > 1 or (self._lanes is not None and self._lanes.width == 1)
-        patience = np.zeros(2) if lasting else self._patience
-        return array_call(code, len(arguments), sum(shape), self.nanoseconds, patience)
+    def _timed(self, given: Sequence[Any], threads: int) -> Any:
+        """Return the results of an array call, and note its time; NotImplemented where several threads are faster."""
+        sizes = [
+            np.size(value) // (array.size or 1) for value, array in zip(given, self.program.arguments, strict=False)
+        ]
+        code, count = self._code, max(sizes, default=0)
+        if threads < 1 or code is None or self._on_arrays is None or code.timing.threads(count, threads) > 1:
+            return NotImplemented
+        start = time.perf_counter()
+        values = self._on_arrays(*given)
+        if values is not NotImplemented and count:
+            code.timing.note(count, time.perf_counter() - start)
+        return values
 
-    def _keep(self, key: Hashable, layout: BatchLayout | None) -> None:
-        if layout is not None:
-            if len(self._layouts) >= MOST:
-                self._layouts = {}
-            self._layouts[key] = layout
+    def array_call(self, *, front: bool = False) -> ArrayCall:
+        """Return the array call of the machine code that ran last; None where there is none, or of other numbers.
+
+        With `front` the axes of the only result are in front of those of the points; the arguments are numbers then.
+        """
+        code, program, number = self._code, self.program, self.options.number
+        is_plain = (
+            number is FLOAT64 and len(program.outputs) == 1 and not any(given.shape for given in program.arguments)
+        )
+        if code is None or number.parts > 1 or (front and not is_plain):
+            return None
+        patience = np.zeros(2) if code.lanes.width > 1 else self._patience
+        return array_call(code, program, number, self.nanoseconds, patience, front=front)
 
     def code(self, point: MachineCode, count: float = inf) -> Code:
         """Return the code for a number of points: machine code for one point, or for several side by side."""
@@ -343,13 +332,16 @@ class Batch:
             code = self._code
             if code is not None and code.lanes.width > 1:
                 return code
-            if not self._is_patient(count) and self.lanes.width > 1:
+            patient = self._is_patient(count)
+            if not patient and self.lanes.width == 1:
+                self._patience[:] = 0.0  # no other code comes
+            if not patient and self.lanes.width > 1:
                 moving = nanoseconds_moving(self.program, self.options.number)
                 code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width + moving)
             elif code is None or code.library is not point:
                 code = Code(point, self.options.number.lanes(), self.nanoseconds)
             if code is not self._code:
-                self._code, self.on_arrays = code, None
+                self._code, self._on_arrays = code, None
             return code
 
     def _compiled(self) -> MachineCode:

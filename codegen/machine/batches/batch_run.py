@@ -35,7 +35,6 @@ ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p, *[ctypes.c_int64] * 2
 )
 ON_THREADS = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2)
-AT_ONCE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 
 
 class Driver(NamedTuple):
@@ -44,7 +43,6 @@ class Driver(NamedTuple):
     library: Library
     points: Callable[..., int]
     on_threads: Callable[[int, int], int]
-    at_once: Callable[[int, tuple[Array, ...], int], int]
 
 
 class Code:
@@ -73,9 +71,9 @@ class Code:
 
 @Once
 def _driver(lanes: Lanes) -> Driver:
-    library = compile_text(driver_text(lanes), ("batch", "batch_on_threads", "batch_at_once"), {}, 2)
-    points, on_threads, at_once = library.addresses.values()
-    return Driver(library, ENTRY(points), ON_THREADS(on_threads), AT_ONCE(at_once))
+    library = compile_text(driver_text(lanes), ("batch", "batch_on_threads"), {}, 2)
+    points, on_threads = library.addresses.values()
+    return Driver(library, ENTRY(points), ON_THREADS(on_threads))
 
 
 def parallel(threads: int) -> int:

@@ -16,14 +16,9 @@ from codegen.machine.batches.batch_threads import PART, SHARED
 
 # int64 per array: address, bytes from point to point, from element to element, elements, offset of the block in the
 # buffer, offset of the rows of a block where they go through the buffer one after the other, else 0, and whether these
-# go past the caches, else how many bytes of a point are fetched before the kernel computes them; for a batch that runs
-# at once, the first byte and the one behind the last, from the address on
+# go past the caches, else how many bytes of a point are fetched before the kernel computes them; for an array call, the
+# first byte and the one behind the last, from the address on
 WORDS = 9
-# int64 of a batch that is run at once: kernel, arguments, results, buffer, number of points, 1 for fresh results, bytes
-# of a number, address of the words that threads share, or 0
-HEAD = 8
-# In words: the address of an array's numbers, its flags, and the first element of a tuple
-OBJECTS: Numbers = {"DATA": 2, "FLAGS": 8, "WRITEABLE": 0x400, "TUPLE": 3}
 IN_PLACE = -(2**63)  # from element to element, of an array that the kernel reads or writes itself
 
 
@@ -33,9 +28,6 @@ def driver_text(lanes: Lanes) -> str:
     `i32 @batch(kernel, table, inputs, outputs, buffer, first, count)` runs the points first..first+count-1; the table
     has `WORDS` numbers per array, inputs first. The buffer starts with the pointers that the kernel gets.
     `i32 @batch_on_threads(parallel, shared)` does so on threads, see `batch_threads`.
-    `i32 @batch_at_once(head, arrays, parallel)` finds the addresses in a tuple of NumPy's arrays and runs all points.
-    It returns 2, and does nothing, where one is not aligned, or a result that was given overlaps another or is not
-    writable.
 
     >>> "define i32 @batch" in driver_text(Lanes(4)), "shufflevector" in driver_text(Lanes())
     (True, False)
@@ -151,40 +143,16 @@ def batch_on_threads(parallel: pointer, shared: ints) -> int32:
     clear(shared[OWN:], 2 * threads)
     take_parts(parallel, shared, shared[UNITS], threads)
     return shared[FAILED]
-
-def overlaps(table: ints, first: int, result: int) -> bool:
-    low, high = first + table[result * WORDS + 7], first + table[result * WORDS + 8]
-    for k in range(result):
-        entry = table[k * WORDS:]
-        if low < entry[0] + entry[8] and entry[0] + entry[7] < high:
-            return True
-    return False
-
-def batch_at_once(head: ints, arrays: pointers, parallel: pointer) -> int32:
-    inputs, results, fresh = head[1], head[2], head[5]
-    table = head[HEAD:]
-    for k in range(inputs + results):
-        array = ints(arrays[TUPLE + k])
-        address = array[DATA]
-        table[k * WORDS] = address
-        if address & (head[6] - 1) != 0:
-            return 2
-        if k >= inputs and fresh == 0:
-            if array[FLAGS] & WRITEABLE == 0 or overlaps(table, address, k):
-                return 2
-    if parallel != null:
-        return batch_on_threads(parallel, ints(pointers(head)[7]))
-    return batch(pointers(head)[0], table, inputs, results, pointers(pointers(head)[3]), 0, head[4])
 """
 
 
 def _driver(lanes: Lanes) -> str:
     direct = lanes.size if lanes.width == 1 else IN_PLACE
-    numbers: Numbers = {"WORDS": WORDS, "HEAD": HEAD, "WIDTH": lanes.width, **OBJECTS, **SHARED}
+    numbers: Numbers = {"WORDS": WORDS, "WIDTH": lanes.width, **SHARED}
     numbers |= {"DIRECT": direct, "NUMBER": lanes.size}
     routines = Routines({"": DRIVER}, lambda scalar: numbers)
     return routines.text(
         Lanes(1, lanes.scalar),
-        public=["i32 @batch(", "i32 @batch_on_threads(", "i32 @batch_at_once("],
+        public=["i32 @batch(", "i32 @batch_on_threads("],
         beside=["gather", "scatter", "stream", "fetch", "take_parts"],
     )

@@ -5,35 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from codegen.errors import ArgumentError
-from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram
 from codegen.machine.batches.batch import signature
-from codegen.machine.batches.batch_run import Progress
 from codegen.machine.calls.arguments import CallSignature, in_positions
-from codegen.options import Options
 from codegen.visible import visible
 
+if TYPE_CHECKING:
+    from codegen.machine.calls.kernel import Kernel
+
 REVIVED = 16  # kernels that one process keeps of those that came to it
-
-
-class Pointwise(Protocol):
-    """A kernel, as far as it is called at many points."""
-
-    def batch(self, *args: Any, out: Any = None, threads: int = 1, progress: Progress | None = None) -> Any:
-        """Evaluate at many points."""
-
-    @property
-    def program(self) -> Program | RolledProgram:
-        """The program that was compiled."""
-
-    @property
-    def options(self) -> Options:
-        """The options that it was compiled with."""
 
 
 class Gufunc:
@@ -50,7 +34,7 @@ class Gufunc:
     ('(2)->()', array([ 5., 13.]), array(5.))
     """
 
-    def __init__(self, kernel: Pointwise, threads: int, revive: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
+    def __init__(self, kernel: Kernel, threads: int, revive: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
         self._kernel, self._threads, self._revive = kernel, threads, revive
         self.__name__: str = kernel.program.name
 

@@ -215,6 +215,13 @@ class Kernel(KeptKernel):
         """
         return forms.GpuKernel.of(self.program, self.options, self.pack, self.unpack, arch, device)
 
+    def array_call(self) -> Callable[..., Any] | None:
+        """Return the builtin function for arrays of points, in front of whose axes it puts those of the result.
+
+        It returns NotImplemented for what `batch` has to look at. None before the first batch, or where there is none.
+        """
+        return self._batched().array_call(front=True)
+
     def _batched(self) -> Batch:
         if self._batch is None:
             compiled = self._compiled

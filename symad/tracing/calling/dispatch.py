@@ -58,8 +58,9 @@ _ASKING = frozenset(  # functions that call methods of their arguments
     id(f) for f in (abs, round, iter, next, divmod, pow, *vars(operator).values()) if callable(f)
 )
 _REPEATING: dict[str, Function] = {  # lists too: a traced number reads in the text of the call whether it is in place
-    "mul": lambda left, right: operator.mul(left, right), "imul": lambda left, right: operator.imul(left, right),
-}  # fmt: skip
+    "mul": lambda left, right: operator.mul(left, right),
+    "imul": lambda left, right: operator.imul(left, right),  # type: ignore[no-untyped-call]
+}
 _OF_ITEMS = (next, operator.getitem, operator.setitem, operator.delitem, operator.contains)  # of the first operand
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array

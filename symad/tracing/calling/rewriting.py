@@ -258,7 +258,7 @@ def _dispatch(tree: ast.AST, style: Style) -> None:
 
 
 def _dispatch_results(tree: ast.AST) -> None:
-    """Let the dispatcher compute `a += c`, and `a = b + c` if `a` is changed in place: the array may be a traced one."""
+    """Let the dispatcher compute `a += c`, and `a = b + c` if `a` is changed: the array may be a traced one."""
     nodes = list(ast.walk(tree))
     targets: list[ast.expr] = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
     targets += [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -17,28 +16,17 @@ from symad.tracing.values.traced import refuse_function
 _NANOPS = "pandas.core.nanops."
 
 
-@stands_in_for(_NANOPS + "nanmean")
-def nanmean(values: Any, *, axis: Any = None, skipna: bool = True, mask: Any = None) -> Any:
-    """The mean, of what is no NaN."""
-    return (np.nanmean if skipna else np.mean)(traced(values), axis=axis)
+def _of_numbers(name: str) -> Callable[..., Any]:
+    """Register and return a reduction of what is no NaN; of samples, with the `ddof` that pandas gives."""
+
+    def reduction(values: Any, *, axis: Any = None, skipna: bool = True, mask: Any = None, **ddof: int) -> Any:
+        return getattr(np, f"nan{name}" if skipna else name)(traced(values), axis=axis, **ddof)
+
+    return stands_in_for(f"{_NANOPS}nan{name}")(reduction)
 
 
-@stands_in_for(_NANOPS + "nanmedian")
-def nanmedian(values: Any, *, axis: Any = None, skipna: bool = True, mask: Any = None) -> Any:
-    """The median, of what is no NaN."""
-    return (np.nanmedian if skipna else np.median)(traced(values), axis=axis)
-
-
-@stands_in_for(_NANOPS + "nanvar")
-def nanvar(values: Any, *, axis: Any = None, skipna: bool = True, ddof: int = 1, mask: Any = None) -> Any:
-    """The variance, of a sample."""
-    return (np.nanvar if skipna else np.var)(traced(values), axis=axis, ddof=ddof)
-
-
-@stands_in_for(_NANOPS + "nanstd")
-def nanstd(values: Any, *, axis: Any = None, skipna: bool = True, ddof: int = 1, mask: Any = None) -> Any:
-    """The deviation, of a sample."""
-    return (np.nanstd if skipna else np.std)(traced(values), axis=axis, ddof=ddof)
+_of_numbers("mean"), _of_numbers("median"), _of_numbers("var")
+nanstd = _of_numbers("std")
 
 
 @stands_in_for(_NANOPS + "nansem")
@@ -133,24 +121,17 @@ def diff(arr: Any, n: int, axis: int = 0) -> Any:
     return np.moveaxis(differences, 0, axis)
 
 
-def _reductions(ddof: int) -> dict[str, Callable[..., Any]]:
-    """Return what reduces numbers beside NaN along the last axis, by pandas' names."""
-
-    def spread(f: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda numbers: f(numbers, axis=-1, ddof=ddof)
-
-    plain = {"sum": np.nansum, "prod": np.nanprod, "mean": np.nanmean, "min": np.nanmin, "max": np.nanmax,
-             "median": np.nanmedian}  # fmt: skip
-    along = {name: functools.partial(f, axis=-1) for name, f in plain.items()}
-    return along | {"var": spread(np.nanvar), "std": spread(np.nanstd)}
+_SPREADS = frozenset({"var", "std"})
+_REDUCED = _SPREADS | {"sum", "prod", "mean", "min", "max", "median"}
 
 
 def _reduced(name: str, numbers: Any, least: int, ddof: int = 1) -> Any:
     """Return a reduction along the last axis; NaN where fewer numbers are beside NaN than `least`, or than it takes."""
     count = np.sum(~np.isnan(numbers), axis=-1)
-    needed = max(least, {"sum": 0, "prod": 0, "var": ddof + 1, "std": ddof + 1}.get(name, 1))
-    enough = np.expand_dims(count >= needed, -1)
-    values = _reductions(ddof)[name](np.where(enough, numbers, 1.0))
+    needed = {"sum": 0, "prod": 0}.get(name, ddof + 1 if name in _SPREADS else 1)
+    enough = np.expand_dims(count >= max(least, needed), -1)
+    options = {"ddof": ddof} if name in _SPREADS else {}
+    values = getattr(np, f"nan{name}")(np.where(enough, numbers, 1.0), axis=-1, **options)
     return np.where(enough[..., 0], values, np.nan)
 
 
@@ -176,7 +157,7 @@ def of_groups(
     **keywords: Any,
 ) -> Any:  # fmt: skip
     """A reduction of each group, along the last axis."""
-    if self.kind != "aggregate" or self.how not in _reductions(1) or not skipna:
+    if self.kind != "aggregate" or self.how not in _REDUCED or not skipna:
         refuse_function(f"pandas' {self.how} of groups", "its code is compiled", "use sum, mean, min, max, var or std")
     groups = [traced(values)[..., np.flatnonzero(comp_ids == group)] for group in range(ngroups)]
     return np.stack([_reduced(self.how, numbers, min_count, ddof) for numbers in groups], axis=-1)

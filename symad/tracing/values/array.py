@@ -197,7 +197,6 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return an object array of Scalars; constants also as numbers, if a number dtype is asked for."""
-        graph = self.scope.graph
         if dtype is None and asked_by_an_index(sys._getframe(1)):
             return np.asarray(self._index_of_ordinary())
         if dtype is None:

@@ -484,5 +484,5 @@ def test_an_event_that_is_0_at_the_start_does_not_end_it_there(method: Any) -> N
 
 
 def test_an_option_whose_result_nobody_gets_is_refused() -> None:
-    with pytest.raises(ArgumentError, match='"dense_output": ...}: no result holds it; ask for `times`'):
+    with pytest.raises(ArgumentError, match=r'"dense_output": \.\.\.}: no result holds it; ask for `times`'):
         sa.ode(lambda t, y: -y, [1.0]).solve((0.0, 1.0), options={"dense_output": True})

@@ -178,7 +178,7 @@ def test_an_error_in_a_thread_is_raised(kernel: Kernel, threads: int, count: int
     x = np.zeros((count, 3))
     fails.batch(x, threads=threads)
     fails._batch._code.address = library.addresses["kernel"]
-    fails._batch._layouts.clear()
+    fails._batch._on_arrays = fails._batch.array_call()
     for _ in range(3):
         fails.batch(x, threads=threads)
         x[count // 16 * 8, 0] = x[count - 8, 0] = 2000.0  # the first points of blocks

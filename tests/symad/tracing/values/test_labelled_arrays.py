@@ -163,19 +163,29 @@ CLOSURES: dict[str, Callable[[Any], Any]] = {
     "joined texts": lambda p: (TABLE.assign(t="a").merge(TABLE, left_index=True, right_index=True)["u_x"] * p).sum(),
     "methods of operators": lambda p: (DATA.mul(p) + DATA.rdiv(p).rpow(2.0) - OTHERS.rsub(p)).sum(),
     "in place": lambda p: changed_in_place(p).sum(),
-    "windows": lambda p: (p * OTHERS + p**2).rolling(2, min_periods=1).mean().sum() + (p * DATA).expanding(2).std().sum(),
-    "windows of time": lambda p: (np.exp(p * TIMED)).rolling("2D", center=True).max().sum() * TIMED.rolling(3).var().sum(),
+    "windows": lambda p: (
+        (p * OTHERS + p**2).rolling(2, min_periods=1).mean().sum() + (p * DATA).expanding(2).std().sum()
+    ),
+    "windows of time": lambda p: (
+        (np.exp(p * TIMED)).rolling("2D", center=True).max().sum() * TIMED.rolling(3).var().sum()
+    ),
     "groups": lambda p: (
-        (p * OTHERS).groupby(["x", "y", "x", "y"]).mean().prod() + (DATA - p).groupby([1, 2, 1, 1]).transform("max").sum()
+        (p * OTHERS).groupby(["x", "y", "x", "y"]).mean().prod()
+        + (DATA - p).groupby([1, 2, 1, 1]).transform("max").sum()
     ),
     "groups of frames": lambda p: (
-        TABLE.assign(g=list("xyyx"), z=p**2 * TABLE["u"]).groupby("g")[["z", "w"]].agg({"z": "sum", "w": "var"})["z"].std()
+        TABLE.assign(g=list("xyyx"), z=p**2 * TABLE["u"])
+        .groupby("g")[["z", "w"]]
+        .agg({"z": "sum", "w": "var"})["z"]
+        .std()
     ),
     "resampled": lambda p: ((p * TIMED).resample("2D").sum(min_count=2) ** 2).sum(),
     "functions of rows": lambda p: (
         (p * TABLE).apply(lambda row: row["u"] * row["w"], axis=1).sum() + (TABLE**p).apply(np.mean).sum()
     ),
-    "steps on data alone": lambda p: (DATA.rank() * p + OTHERS.isin([30.0]) * p**2 + DATA.groupby([0, 0, 1, 1]).cumsum()).sum(),
+    "steps on data alone": lambda p: (
+        DATA.rank() * p + OTHERS.isin([30.0]) * p**2 + DATA.groupby([0, 0, 1, 1]).cumsum()
+    ).sum(),
     "lists of reductions": lambda p: (p * DATA).agg(["sum", "mean"]).prod(),
     "frames": lambda p: np.sum(((TABLE - p) * TABLE[["w", "u"]]).mean()) + np.mean(p * TABLE["u"] - TABLE["v"][::-1]),
 }

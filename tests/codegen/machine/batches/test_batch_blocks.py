@@ -1,4 +1,4 @@
-"""Batches of arrays that lie as others did before, and batches of blocks: the bits of single calls, in any case."""
+"""Batches of arrays in one layout after the other, and of blocks: the bits of single calls, in any case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import sympy as sp
 
 import codegen.machine.batches.batch_run as batch_run
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
-from codegen.machine.batches.batch_layouts import MOST
 
 X = sp.symbols("x0:5")
 S = sp.symbols("s")
@@ -50,7 +49,7 @@ def test_what_lies_alike_begins_at_once(kernel: Kernel, count: int) -> None:
         assert bits(kernel.batch(x[::-1], s[::-1])) == bits(array[::-1] for array in kernel.batch(x, s))
         assert bits(kernel.batch(np.asfortranarray(x), s)) == want
         assert bits(kernel.batch(x, np.array(0.5))) == singly(kernel, x, np.full(count, 0.5))
-    assert kernel._batch._layouts
+    assert kernel._batch._on_arrays(x, s)[1].shape == (count, 4)
 
 
 def test_shared_memory_is_seen_each_time(kernel: Kernel) -> None:
@@ -98,13 +97,6 @@ def test_one_layout_on_many_threads(kernel: Kernel) -> None:
     with ThreadPoolExecutor(8) as pool:
         for _ in range(20):
             assert [bits(found) for found in pool.map(lambda each: kernel.batch(*each), given)] == want
-
-
-def test_few_layouts_are_kept(kernel: Kernel) -> None:
-    for count in range(1, 3 * MOST):
-        x, s = points(count, count)
-        assert bits(kernel.batch(x, s)) == bits(kernel.batch(x, s))
-    assert len(kernel._batch._layouts) <= MOST
 
 
 @pytest.mark.parametrize("size", [0, 1 << 40])
