@@ -40,7 +40,6 @@ def value_and_gradient(
     states[0], states[-1] = start, ahead.y[:, -1]
     examples = states, q
     value, (of_states, of_q) = compile(value_and_grad(objective, argnums=(0, 1)), *examples)(*examples)
-    backwards = _Along(system.adjoint, ahead.sol)
     by = replace(by, atol=float(np.min(by.atol)))  # of the adjoint state, which has other numbers
     w = np.append(of_states[-1], np.zeros(q.size))
     pending = times.size - 1  # where w begins
@@ -48,33 +47,16 @@ def value_and_gradient(
         if number and not of_states[number].any():
             continue  # nothing happens there
         span = float(times[pending]), float(times[number])
-        w = _back(backwards, span, w, q, by)
+        w = _back(system.adjoint, lambda t: np.concatenate([ahead.sol(t), q]), span, w, by)
         w[: system.size] += of_states[number]
         pending = number
     in_start = system.start(1, q).reshape(-1, system.size)[1:]
     return float(value), of_q + w[system.size :] + in_start @ w[: system.size]
 
 
-class _Along:
-    """Kernels of the adjoint system along a trajectory: the state there lies before the parameters."""
-
-    def __init__(self, kernels: SystemKernels, solution: Function) -> None:
-        self._kernels, self._solution = kernels, solution
-
-    def of(self, q: Array) -> Function:
-        right = self._kernels.right
-        return lambda t, w: right(t, w, np.concatenate([self._solution(t), q]))
-
-    def jacobian_of(self, q: Array, *, sparse: bool) -> Function:
-        def jacobian(t: float, w: Array) -> Any:
-            return self._kernels.jacobian_of(np.concatenate([self._solution(t), q]), sparse=sparse)(t, w)
-
-        return jacobian
-
-
-def _back(kernels: _Along, span: tuple[float, float], w: Array, q: Array, by: Integrator) -> Array:
-    """Return the adjoint state at the other end of a span."""
-    trajectory = integrated(kernels, q, span, w, by, t_eval=[span[1]])
+def _back(kernels: SystemKernels, values: Function, span: tuple[float, float], w: Array, by: Integrator) -> Array:
+    """Return the adjoint state at the other end of a span; `values` are the state and the parameters at each time."""
+    trajectory = integrated(kernels, values, span, w, by, t_eval=[span[1]])
     _require(trajectory)
     last: Array = trajectory.y[:, -1].copy()
     return last

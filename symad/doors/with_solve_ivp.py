@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from symad.errors import ArgumentError, ConvergenceError
 from symad.extras import optional
 from symad.transforms.first_order import jacobian
 
+Parameters = Array | Callable[[float], Array]  # numbers, or numbers at each time
 Method = Literal["LSODA", "BDF", "Radau", "RK45", "DOP853", "RK23", "CVODE"]
 IMPLICIT = ("LSODA", "BDF", "Radau", "CVODE")  # which take a Jacobian
 FACTORIZED = ("BDF", "Radau", "CVODE")  # which take a sparse one
@@ -73,39 +74,30 @@ class SystemKernels:
         """The entries of the Jacobian that may be non-zero, column by column."""
         return compile(jacobian(self._f, argnums=1, sparse=True, format="csc"), *self._examples)
 
-    def of(self, q: Array) -> Callable[[float, Array], Array]:
+    def of(self, q: Parameters) -> Callable[[float, Array], Array]:
         """Return the right-hand side for parameters."""
         right = self.right
-        return lambda t, z: right(t, z, q)
+        return (lambda t, z: right(t, z, q(t))) if callable(q) else (lambda t, z: right(t, z, q))
 
-    def jacobian_of(self, q: Array, *, sparse: bool) -> Callable[[float, Array], Any]:
+    def jacobian_of(self, q: Parameters, *, sparse: bool) -> Callable[[float, Array], Any]:
         """Return the Jacobian for parameters, as a sparse matrix where the method takes one and it pays."""
         kernel = self.jacobian
         pattern = kernel.sparsity
+        at = q if callable(q) else lambda t: q
         if sparse and pattern.shape[0] > DENSE and pattern.density < FILLED:
-            return lambda t, z: pattern.scipy(kernel(t, z, q))
+            return lambda t, z: pattern.scipy(kernel(t, z, at(t)))
         rows, columns = pattern
 
         def dense(t: float, z: Array) -> Array:
             matrix = np.zeros(pattern.shape)
-            matrix[rows, columns] = kernel(t, z, q)
+            matrix[rows, columns] = kernel(t, z, at(t))
             return matrix
 
         return dense
 
 
-class Callables(Protocol):
-    """Makes functions of (t, z) for given parameters."""
-
-    def of(self, q: Array) -> Callable[[float, Array], Array]:
-        """Return the right-hand side."""
-
-    def jacobian_of(self, q: Array, *, sparse: bool) -> Callable[[float, Array], Any]:
-        """Return its Jacobian."""
-
-
 def integrated(
-    kernels: Callables, q: Array, span: tuple[float, float], start: Array, by: Integrator, **asked: Any
+    kernels: SystemKernels, q: Parameters, span: tuple[float, float], start: Array, by: Integrator, **asked: Any
 ) -> Any:
     """Integrate by `solve_ivp`. A state that becomes infinite or NaN is a failure.
 

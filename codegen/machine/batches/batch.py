@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import inf, prod
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -49,19 +49,7 @@ def signature(inputs: Sequence[Input], outputs: Sequence[Output]) -> str:
     return f"{shapes(inputs)}->{shapes(outputs)}"
 
 
-class Shaped(Protocol):
-    """What has axes."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Length of each axis."""
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-
-
-def leading_axes(arrays: Sequence[Shaped], declared: Sequence[Input]) -> tuple[int, ...]:
+def leading_axes(arrays: Sequence[Any], declared: Sequence[Input]) -> tuple[int, ...]:
     """Return the common shape of the axes in front of the declared ones.
 
     ArgumentError for an array that does not end in its declared shape, or leading axes that do not broadcast.
@@ -69,7 +57,7 @@ def leading_axes(arrays: Sequence[Shaped], declared: Sequence[Input]) -> tuple[i
     >>> leading_axes([np.zeros((4, 1, 2)), np.zeros(5)], [Input("x", (2,)), Input("s", ())])
     (4, 5)
     """
-    leading = []
+    leading: list[tuple[int, ...]] = []
     for k, (array, form) in enumerate(zip(arrays, declared, strict=True)):
         axes = array.ndim - len(form.shape)
         if axes < 0 or array.shape[axes:] != form.shape:
