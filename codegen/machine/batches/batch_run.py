@@ -58,27 +58,12 @@ class Code:
         self.number: int = lanes.width * lanes.size  # bytes of one number of a block
         self.unit: int = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
-    def brief(self, count: int) -> bool:
-        """Whether a number of points takes so little time that nobody needs progress."""
-        return count * self.timing.nanoseconds < 1e9 * (BRIEF if self.timing.known else FIRST_SLICE)
-
-    def share(self, room: Room, table: int, shape: tuple[int, int], points: tuple[int, int], threads: int) -> None:
-        """Write the words that threads share: first and number of the points, and the address of their table."""
-        unit = self.timing.unit(points[1], threads, self.lanes.width)
-        words = shared_words(self.address, table, shape, (room.buffer, room.size), points, unit, threads)
-        ctypes.memmove(room.shared, words, len(words))
-
 
 @Once
 def _driver(lanes: Lanes) -> Driver:
     library = compile_text(driver_text(lanes), ("batch", "batch_on_threads"), {}, 2)
     points, on_threads = library.addresses.values()
     return Driver(library, ENTRY(points), ON_THREADS(on_threads))
-
-
-def parallel(threads: int) -> int:
-    """Return the address of the function that runs units on threads; 0 for one thread."""
-    return parallel_address() if threads > 1 else 0
 
 
 class Room:
@@ -126,18 +111,17 @@ class Task:
         self.words += [int(points.nbytes > STREAMED) if rows else fetched, low, high]
         self.bytes += room + rows
 
-    def room(self, threads: int) -> Room:
-        """Return working memory."""
-        return Room(self.bytes, threads)
-
     def run(self, room: Room, first: int, count: int, threads: int = 1) -> None:
         """Compute some points; WorkspaceError if the kernel finds no memory."""
         code = self.code
         if threads == 1:
             failed = code.driver.points(code.address, self.table, *self.shape, room.buffer, first, count)
         else:
-            code.share(room, ctypes.addressof(self.table), self.shape, (first, count), threads)
-            failed = code.driver.on_threads(parallel(threads), room.shared)
+            table, unit = ctypes.addressof(self.table), code.timing.unit(count, threads, code.lanes.width)
+            buffers = room.buffer, room.size
+            words = shared_words(code.address, table, self.shape, buffers, (first, count), unit, threads)
+            ctypes.memmove(room.shared, words, len(words))
+            failed = code.driver.on_threads(parallel_address(), room.shared)
         if failed:
             raise WorkspaceError("a batch of points", why="no memory for the kernel's workspace")
 
@@ -168,20 +152,15 @@ def _in_rows(points: Array, lanes: Lanes, *, result: bool) -> bool:
     return points.nbytes > min(STREAMED, (COPIED_LINES if whole_lines else COPIED) if result else STREAMED)
 
 
-def most_threads(task: Task, threads: int) -> int:
-    """Return how many of `threads` threads have a block to compute."""
-    return min(threads, -(-task.count // task.code.lanes.width)) if available() else 1
-
-
 def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> None:
     """Compute all points on up to `threads` threads; no result depends on their number, nor on the slices.
 
     Between slices, the calling thread reports `progress(points done, points)` and takes Ctrl-C.
     """
     timing, width, count = task.code.timing, task.code.lanes.width, task.count
-    room, at = task.room(most_threads(task, threads)), 0
+    room, at = Room(task.bytes, min(threads, -(-count // width)) if available() else 1), 0
     size = float(count)
-    if progress is not None or not task.code.brief(count):
+    if progress is not None or count * timing.nanoseconds >= 1e9 * (BRIEF if timing.known else FIRST_SLICE):
         size = 1e9 * (SLICE if timing.known else FIRST_SLICE) / timing.nanoseconds
     while at < count:
         now = min(_up(max(int(size), 1), width), count - at)
