@@ -11,6 +11,7 @@ an array is the 8 numbers that start at position 8 k.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
@@ -77,6 +78,7 @@ class Form:
     vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.libraries
     formulas: bool = False  # those of codegen.functions.lane_table, which want fused multiply-adds
     device: bool = False  # for a GPU, whose threads fill its lanes: nothing side by side, no libraries
+    steps: int = 0  # of a kernel of many blocks of single numbers: int64 between the steps of arrays, see `_kernel`
 
     def layout(self, kind: str, number: int) -> LaneLayout:
         """Return the layout of an input ("in") or output ("out") array."""
@@ -103,7 +105,9 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     writer = ChunkWriter(program, lowered.rows, plan, stores, form)
     chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
     chunks += [writer.copies(number, part) for number, part in enumerate(copies, len(chunks))]
-    kernel = _kernel(program, plan, len(chunks), writer.direct, form)
+    kernel = _kernel(program, plan, chunks, writer.direct, form)
+    if form.steps and len(chunks) == 1:
+        chunks = []
     return Emitted(chunks, [kernel], writer.symbols | {called.name: called for called in MEMORY})
 
 
@@ -190,7 +194,7 @@ class ChunkWriter:
         self.rows, self.plan, self.stores, self.form, self.lanes = rows, plan, stores, form, form.lanes
         self.binary = {code: f"=f{code} {form.lanes.type} " for code in BINARY}
         self.inputs, self.outputs = len(program.inputs), len(program.outputs)
-        self.direct = self.inputs + self.outputs <= DIRECT_POINTERS and not form.device
+        self.direct = bool(form.steps) or (self.inputs + self.outputs <= DIRECT_POINTERS and not form.device)
         self.places = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
         arguments = self.inputs + self.outputs if self.direct else 2
         self.workspace_pointer = f"%{arguments}"
@@ -348,22 +352,46 @@ OPERATIONS: dict[str, Callable[[ChunkWriter, Names, Row], str]] = {
 }
 
 
-def _kernel(program: Program, plan: Schedule, chunks: int, direct: bool, form: Form) -> str:
-    """Return the kernel function: workspace, structural zeros, then the chunks in order."""
-    linkage = "" if form.name == "kernel" else "internal "
-    lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
-    lines += pointers(program)
+def _kernel(program: Program, plan: Schedule, chunks: list[str], direct: bool, form: Form) -> str:
+    """Return the kernel function: workspace, structural zeros, then the chunks in order.
+
+    With steps it is `i32 @kernel(in, out, blocks, steps)`, of arrays of single numbers: block after block, and from
+    point to point the steps, in bytes. One chunk is written inside of this loop, so that numbers are read and written
+    in their order in memory: caches answer that faster.
+    """
+    names = [f"i{k}" for k in range(len(program.inputs))] + [f"o{k}" for k in range(len(program.outputs))]
     value = form.lanes.size * form.lanes.width
-    for k, output in enumerate(program.outputs):
-        if output.positions is not None and output.size:
-            lines.append(f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * output.size},i1 false)")
     large = plan.workspace * value > STACK_BYTES
-    lines += workspace(max(plan.workspace, 1) * value, large)
-    tables = ["ptr %in", "ptr %out"]
-    if direct:
-        tables = [f"ptr %i{k}" for k in range(len(program.inputs))]
-        tables += [f"ptr %o{k}" for k in range(len(program.outputs))]
-    arguments = ",".join([*tables, "ptr %w"])
-    lines += [f"call void @{form.name}.{number}({arguments})" for number in range(chunks)]
-    lines += [FREE] if large else []
-    return "\n".join([*lines, "ret i32 0", "}"])
+    arguments = ",".join(f"ptr %{name}" for name in [*(names if direct else ("in", "out")), "w"])
+    body = [f"call void @{form.name}.{number}({arguments})" for number in range(len(chunks))]
+    parameters, attributes = "ptr noalias %in,ptr noalias %out", " nounwind {"
+    begin, end = pointers(program), [*([FREE] if large else []), "ret i32 0", "}"]
+    if form.steps and len(chunks) == 1:
+        places = [*(f"%{name}" for name in names), "%w"]
+        head, *body = chunks[0].split("\n")[:-2]
+        body = [
+            re.sub(r"%(\d+)", lambda at: places[k] if (k := int(at[1])) < len(places) else f"%v{k}", x) for x in body
+        ]
+        attributes = head.partition(" noinline")[2]
+    body = [
+        f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * output.size},i1 false)"
+        for k, output in enumerate(program.outputs)
+        if output.positions is not None and output.size
+    ] + body  # fmt: skip
+    if form.steps:
+        parameters += ",i64 %blocks,ptr %steps"
+        begin = [re.sub(r"^%([io]\d+)=", r"%start.\1=", line) for line in begin]
+        body = _block_after_block(names, body, form)
+    lines = [f"define {'' if form.name == 'kernel' else 'internal '}i32 @{form.name}({parameters}){attributes}", *begin]
+    return "\n".join([*lines, *workspace(max(plan.workspace, 1) * value, large), *body, *end])
+
+
+def _block_after_block(names: list[str], body: list[str], form: Form) -> list[str]:
+    steps, moves = [], []
+    for k, name in enumerate(names):
+        steps.append(f"%step.{name}=getelementptr i64,ptr %steps,i64 {form.steps * k}")
+        steps += [f"%{name}.b=load i64,ptr %step.{name}", f"%block.{name}=mul i64 %{name}.b,{form.lanes.width}"]
+        moves += [f"%by.{name}=mul i64 %at,%block.{name}", f"%{name}=getelementptr i8,ptr %start.{name},i64 %by.{name}"]
+    begin = ["br label %first", "first:", "br label %block", "block:", "%at=phi i64 [0,%first],[%next,%block]"]
+    end = ["%next=add i64 %at,1", "%more=icmp ult i64 %next,%blocks", "br i1 %more,label %block,label %end", "end:"]
+    return [*steps, *begin, *moves, *body, *end]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
+from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.running import callee
 from symad.tracing.values.containers import Structure, check_structure, flatten, unflatten
@@ -77,6 +78,12 @@ class FlattenedFunction:
             for start, end, shape in zip(ends[:-1], ends[1:], self._shapes, strict=True)
         ]
         return unflatten(self._result, parts)
+
+
+def other_shapes(given: Iterable[Any], made_for: Iterable[Any], do: str) -> ArgumentError:
+    """Return the refusal of arguments of other shapes than those of the examples."""
+    why = f"the function was made for {', '.join(map(str, made_for))}"
+    return ArgumentError(f"arguments of shapes {', '.join(map(str, given)) or 'none'}", why=why, do=do)
 
 
 def _of(kernel: Kernel) -> Structure:

@@ -20,7 +20,7 @@ from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.calls.xla_calls import HANDLER
 from symad.compiling.native import compile
-from symad.doors.flat_functions import FlattenedFunction
+from symad.doors.flat_functions import FlattenedFunction, other_shapes
 from symad.errors import ArgumentError
 from symad.extras import optional
 from symad.tracing.calling.function_names import check_call
@@ -59,11 +59,8 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
 
     def called(*args: Any, **keywords: Any) -> Any:
         values = _floats(jax, flat.apart(args, keywords))
-        if tuple(value.shape for value in values) != shapes:
-            raise ArgumentError(
-                f"arguments of shapes {', '.join(str(value.shape) for value in values) or 'none'}",
-                why=f"the function was made for {', '.join(map(str, shapes))}", do="use jax.vmap for many points",
-            )  # fmt: skip
+        if (told := tuple(value.shape for value in values)) != shapes:
+            raise other_shapes(told, shapes, "use jax.vmap for many points")
         return flat.together(function(*values))
 
     return update_wrapper(called, f)

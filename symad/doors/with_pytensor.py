@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symad.doors.differentiable_kernels import DifferentiableKernel, differentiable, real_array
+from symad.doors.flat_functions import other_shapes
 from symad.errors import ArgumentError
 from symad.extras import optional
 
@@ -148,8 +149,5 @@ def _check(given: list[Any], order: DifferentiableKernel) -> None:
         for told, shape in zip(shapes, order.argument_shapes, strict=False)
     )
     if not fits:
-        raise ArgumentError(
-            f"arguments of shapes {', '.join(map(str, shapes)) or 'none'}",
-            why=f"the function was made for {', '.join(map(str, order.argument_shapes))}",
-            do="use pytensor.graph.replace.vectorize_graph for many points",
-        )  # fmt: skip
+        do = "use pytensor.graph.replace.vectorize_graph for many points"
+        raise other_shapes(shapes, order.argument_shapes, do)

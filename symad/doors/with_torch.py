@@ -11,6 +11,7 @@ import numpy as np
 
 from symad.doors.callbacks import Array
 from symad.doors.differentiable_kernels import DifferentiableKernel, differentiable, real_array
+from symad.doors.flat_functions import other_shapes
 from symad.errors import ArgumentError
 from symad.extras import optional
 
@@ -39,12 +40,8 @@ def to_torch(f: Function, *examples: Any) -> Function:
 
     def called(*args: Any, **keywords: Any) -> Any:
         given = [_tensor(torch, value, k) for k, value in enumerate(flat.apart(args, keywords))]
-        if tuple(tuple(value.shape) for value in given) != shapes:
-            raise ArgumentError(
-                f"arguments of shapes {', '.join(str(tuple(value.shape)) for value in given) or 'none'}",
-                why=f"the function was made for {', '.join(map(str, shapes))}",
-                do="use torch.func.vmap for many points",
-            )  # fmt: skip
+        if (told := tuple(tuple(value.shape) for value in given)) != shapes:
+            raise other_shapes(told, shapes, "use torch.func.vmap for many points")
         results = evaluate(torch, order, 0, *given)
         return flat.together(results if len(order.shapes) > 1 else results[0])
 

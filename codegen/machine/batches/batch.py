@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import inf, prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -26,8 +26,15 @@ from codegen.lanes import FLOAT64, Lanes, NumberType
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.machine.batches.array_call import array_call
 from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
-from codegen.machine.batches.batch_lanes import choose_lanes, lanes_of_loops, nanoseconds_alone, nanoseconds_moving
+from codegen.machine.batches.batch_lanes import (
+    choose_lanes,
+    lanes_of_loops,
+    nanoseconds_alone,
+    nanoseconds_moving,
+    takes_blocks,
+)  # fmt: skip
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
+from codegen.machine.batches.batch_text import WORDS
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
 from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
@@ -171,15 +178,8 @@ Arrangement = Literal["points", "blocks"]  # one point after the other, or point
 ARRANGEMENTS: tuple[str, ...] = get_args(Arrangement)
 
 
-class PlacedArrays(NamedTuple):
-    """The results of a batch, the work on it, and the arrays computed in the place of results."""
-
-    results: list[Array]
-    task: Task | None = None
-    beside: Sequence[tuple[Array, Array]] = ()
-
-
 ArrayCall = Callable[..., Any] | None
+Places = tuple[list[Array], list[Array], list[tuple[Array, Array]]]  # of inputs, of outputs, and see `in_points`
 PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
 
 
@@ -236,41 +236,35 @@ class Batch:
         form: Arrangement = "points",
     ) -> list[Any]:
         """Return the results, one array per output; `point` is the machine code for one point."""
-        results = None if out is None else out if type(out) in (tuple, list) else (out,)
+        written = () if out is None else out if type(out) in (tuple, list) else (out,)
         if self._on_arrays is not None and progress is None and form == "points" and type(threads) is int:
-            given = (*args, *(results or ()))
+            given = (*args, *written)
             values = self._on_arrays(*given) if threads == 1 else self._timed(given, threads)
             if values is not NotImplemented:
-                return list(values or results or ())
+                return list(values or written)
         if form not in ARRANGEMENTS:
             raise ArgumentError(f"layout={form!r}", do=f"use one of {', '.join(ARRANGEMENTS)}")
         if type(threads) is not int or threads < 1:
             check_whole("threads", threads)
-        placed = (self._blocks if form == "blocks" else self._points)(point, args, out)
-        if placed.task is not None:
-            run_task(placed.task, int(threads), progress)
-            put_back(placed.beside)
+        places, count, results = self._places(args, out, form)
+        if count:
+            inputs, outputs, beside = places
+            code = self.code(point, inf if form == "blocks" else count)
+            run_task(Task(code, inputs, outputs, count), int(threads), progress)
+            put_back(beside)
             if self._on_arrays is None:
                 self._on_arrays = self.array_call()
-        return placed.results
+        return results
 
-    def _points(self, point: MachineCode, args: Sequence[Any], out: Any) -> PlacedArrays:
-        """Find the places of points that follow each other."""
-        arrays, results, leading = batch_arrays(self.program, self.options.number, args, out)
-        count = prod(leading)
-        if not count:
-            return PlacedArrays(results)
-        inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
-        return PlacedArrays(results, Task(self.code(point, count), inputs, outputs, count), beside)
-
-    def _blocks(self, point: MachineCode, args: Sequence[Any], out: Any) -> PlacedArrays:
-        """Find the places of points that stand side by side."""
-        width = self.lanes.width
-        arrays, results, count = block_arrays(self.program, self.options.number, width, args, out)
-        if not count:
-            return PlacedArrays(results)
-        inputs, outputs, beside = in_blocks(self.program, width, arrays, results, count, fresh=out is None)
-        return PlacedArrays(results, Task(self.code(point), inputs, outputs, count * width), beside)
+    def _places(self, args: Sequence[Any], out: Any, form: Arrangement) -> tuple[Places, int, list[Array]]:
+        """Return the places of all points, how many there are, and the results."""
+        number, fresh = self.options.number, out is None
+        if form == "blocks":
+            width = self.lanes.width
+            arrays, results, blocks = block_arrays(self.program, number, width, args, out)
+            return in_blocks(self.program, width, arrays, results, blocks, fresh=fresh), blocks * width, results
+        arrays, results, leading = batch_arrays(self.program, number, args, out)
+        return in_points(self.program, arrays, results, leading, fresh=fresh), prod(leading), results
 
     @property
     def lanes(self) -> Lanes:
@@ -325,20 +319,26 @@ class Batch:
                 self._patience[:] = 0.0  # no other code comes
             if not patient and self.lanes.width > 1:
                 moving = nanoseconds_moving(self.program, self.options.number)
-                code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width + moving)
+                nanoseconds = self.nanoseconds / self.lanes.width + moving
+                code = Code(self._compiled(), self.lanes, nanoseconds, of_blocks=self._takes_blocks)
             elif code is None or code.library is not point:
                 code = Code(point, self.options.number.lanes(), self.nanoseconds)
             if code is not self._code:
                 self._code, self._on_arrays = code, None
             return code
 
+    @property
+    def _takes_blocks(self) -> bool:
+        return takes_blocks(self.program, self.lanes, self.options.number)
+
     def _compiled(self) -> MachineCode:
         tier = "fast" if self.options.tier == "fast" else "default"
-        return self.program_cache.library(f"{tier}, {self.lanes.type}", lambda: self._object_code(LEVELS[tier]))
+        form = f"{tier}, {self.lanes.type}{', of blocks' * self._takes_blocks}"
+        return self.program_cache.library(form, lambda: self._object_code(LEVELS[tier]))
 
     def _object_code(self, level: int) -> ObjectCode:
         options = replace(self.options, chunk=self.options.chunk or CHUNK)
         with self._again("batch"):
-            emitted = planned(self.program, options).emit(Form(lanes=self.lanes))
+            emitted = planned(self.program, options).emit(Form(lanes=self.lanes, steps=WORDS * self._takes_blocks))
             stage("llvm", lambda: emitted.text)
         return ObjectCode.of(emitted, level)

@@ -15,9 +15,7 @@ from codegen.processor import has_fma, vector_bits
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
 FEW, SHORT = 64, 1000  # numbers and rows of straight lines that may fill two registers: they stay in the nearest cache
-CHEAP = 16  # operations of code whose numbers fit into the registers eight times
 CALLED = 8.0  # nanoseconds of a call for one point, beside its arithmetic (that of a block of points is one too)
-ARITHMETIC = frozenset({"add", "mul", "sub", "neg", "fma", "div", "sqrt", "abs", "compare", "select"})
 ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: more waits for memory
 
 
@@ -41,8 +39,8 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
         return number.lanes()
     one_by_one = 0 if options.accuracy == "fast" else _called_one_by_one(program, operations)
     single = _numbers(program, number) == len(program.arguments) + len(program.outputs)
-    if single and not one_by_one:
-        return _of_single_numbers(program, number, operations)
+    if single and not one_by_one:  # which need no transposition
+        return number.lanes(2 * lanes.width) if _has_to_wait(program, number, lanes.width) else lanes
     arithmetic = nanoseconds_alone(program, operations) - nanoseconds({"call": one_by_one})
     arithmetic += 0.0 if one_by_one else CALLED
     if arithmetic * (1 - 1 / lanes.width) <= nanoseconds_moving(program, number):
@@ -50,12 +48,10 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     return number.lanes(2 * lanes.width) if _has_to_wait(program, number, lanes.width) else lanes
 
 
-def _of_single_numbers(program: Program, number: NumberType, operations: Mapping[str, int]) -> Lanes:
-    """Return the lanes of single numbers, which need no transposition; short code fills several registers."""
-    lanes, plain = _register(number), set(operations) <= ARITHMETIC
-    if plain and sum(operations.values()) <= CHEAP:
-        return number.lanes(8 * lanes.width)
-    return number.lanes(2 * lanes.width) if _has_to_wait(program, number, lanes.width) else lanes
+def takes_blocks(program: Program | RolledProgram, lanes: Lanes, number: NumberType) -> bool:
+    """Whether the code for a batch takes many blocks at each call: straight lines of single numbers do."""
+    single = _numbers(program, number) == len(program.arguments) + len(program.outputs)
+    return single and lanes.width > 1 and isinstance(program, Program) and not program.seeded
 
 
 def _has_to_wait(program: Program, number: NumberType, width: int) -> bool:

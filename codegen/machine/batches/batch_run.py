@@ -51,17 +51,17 @@ class Code:
     library: MachineCode
     lanes: Lanes
 
-    def __init__(self, library: MachineCode, lanes: Lanes, nanoseconds: float) -> None:
+    def __init__(self, library: MachineCode, lanes: Lanes, nanoseconds: float, *, of_blocks: bool = False) -> None:
         self.library, self.lanes, self.timing = library, lanes, Timing(nanoseconds)
         self.address: int = library.addresses["kernel"]
-        self.driver: Driver = _driver(lanes)
+        self.driver: Driver = _driver(lanes, of_blocks)
         self.number: int = lanes.width * lanes.size  # bytes of one number of a block
         self.unit: int = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
 
 @Once
-def _driver(lanes: Lanes) -> Driver:
-    library = compile_text(driver_text(lanes), ("batch", "batch_on_threads"), {}, 2)
+def _driver(lanes: Lanes, of_blocks: bool) -> Driver:
+    library = compile_text(driver_text(lanes, of_blocks), ("batch", "batch_on_threads"), {}, 2)
     points, on_threads = library.addresses.values()
     return Driver(library, ENTRY(points), ON_THREADS(on_threads))
 

@@ -22,8 +22,8 @@ WORDS = 9
 IN_PLACE = -(2**63)  # from element to element, of an array that the kernel reads or writes itself
 
 
-def driver_text(lanes: Lanes) -> str:
-    """Return the module of the driver for one width.
+def driver_text(lanes: Lanes, of_blocks: bool = False) -> str:
+    """Return the module of the driver for one width; its kernels may take many blocks of single numbers each.
 
     `i32 @batch(kernel, table, inputs, outputs, buffer, first, count)` runs the points first..first+count-1; the table
     has `WORDS` numbers per array, inputs first. The buffer starts with the pointers that the kernel gets.
@@ -32,7 +32,7 @@ def driver_text(lanes: Lanes) -> str:
     >>> "define i32 @batch" in driver_text(Lanes(4)), "shufflevector" in driver_text(Lanes())
     (True, False)
     """
-    return "\n".join([moves_text(lanes), PART, _driver(lanes)])
+    return "\n".join([moves_text(lanes), PART, _driver(lanes, of_blocks)])
 
 
 # Modes: arrays that all points share are gathered once (0), the others block by block (1); the kernel gets pointers to
@@ -101,17 +101,23 @@ def points(
     if count >= WIDTH and side_by_side(table, inputs, 1) and side_by_side(results, outputs, 0):
         arrays(1, table, inputs, buffer, bytes(buffer), at, WIDTH)
         arrays(2, results, outputs, targets, bytes(buffer), at, WIDTH)
-        while last - at >= WIDTH:
-            if kernel(buffer, targets) != 0:
+        if OF_BLOCKS != 0:
+            blocks = (last - at) >> SHIFT
+            if kernel(buffer, targets, blocks, table[1:]) != 0:
                 return 1
-            advance(table, inputs, buffer)
-            advance(results, outputs, targets)
-            at += WIDTH
+            at += blocks << SHIFT
+        else:
+            while last - at >= WIDTH:
+                if kernel(buffer, targets) != 0:
+                    return 1
+                advance(table, inputs, buffer)
+                advance(results, outputs, targets)
+                at += WIDTH
     while at != last:
         valid = last - at if last - at < WIDTH else WIDTH
         arrays(1, table, inputs, buffer, bytes(buffer), at, valid)
         arrays(2, results, outputs, targets, bytes(buffer), at, valid)
-        if kernel(buffer, targets) != 0:
+        if kernel(buffer, targets, 1, table[1:]) != 0:
             return 1
         arrays(3, results, outputs, targets, bytes(buffer), at, valid)
         at += valid
@@ -146,10 +152,15 @@ def batch_on_threads(parallel: pointer, shared: ints) -> int32:
 """
 
 
-def _driver(lanes: Lanes) -> str:
+def _driver(lanes: Lanes, of_blocks: bool) -> str:
     direct = lanes.size if lanes.width == 1 else IN_PLACE
     numbers: Numbers = {"WORDS": WORDS, "WIDTH": lanes.width, **SHARED}
-    numbers |= {"DIRECT": direct, "NUMBER": lanes.size}
+    numbers |= {
+        "DIRECT": direct,
+        "NUMBER": lanes.size,
+        "OF_BLOCKS": int(of_blocks),
+        "SHIFT": lanes.width.bit_length() - 1,
+    }
     routines = Routines({"": DRIVER}, lambda scalar: numbers)
     return routines.text(
         Lanes(1, lanes.scalar),
