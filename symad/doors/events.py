@@ -29,29 +29,27 @@ class Event:
         self._settings = {name: getattr(given, name) for name in SETTINGS if hasattr(given, name)}
         self._value: Kernel = compile(g, *examples)
 
-    def of(self, q: Array, begin: float = np.nan, at_begin: float = 0.0) -> Any:
-        """Return the event function for SciPy, with a value at the beginning. The first numbers of its states are y."""
-        value, size = self._value, self._examples[1].size
+    def of(self, q: Array, start: tuple[tuple[float, float], Array, Function] | None = None) -> Any:
+        """Return the event function for SciPy. The first numbers of its states are y.
+
+        With the span, the state and the right-hand side at the start, an event that is 0 there has the sign that it has
+        next; so it neither happens nor ends the trajectory there. Without a slope it does not in the first step.
+        """
+        value, size, begin, first = self._value, self._examples[1].size, np.nan, 0.0
+        if start is not None:
+            (begin, end), state, right = start
+            first = float(value(begin, state[:size], q))
+            if first == 0.0:
+                in_time, in_state, _ = self._slopes(begin, state[:size], q)
+                rate = (in_time + in_state @ right(begin, state)[:size]) * (end - begin)
+                first = float(np.copysign(np.finfo(float).tiny, rate)) if rate else np.nan
 
         def event(t: float, z: Array) -> float:
-            return at_begin if t == begin else float(value(t, z[:size], q))
+            return first if t == begin else float(value(t, z[:size], q))
 
         for name, setting in self._settings.items():
             setattr(event, name, setting)
         return event
-
-    def from_start(self, q: Array, span: tuple[float, float], state: Array, right: Function) -> Any:
-        """Return the event function for SciPy on a trajectory; where it is 0 at the start, it has its next sign there.
-
-        So it does not happen, or end the trajectory, at the start; without a slope there, in the whole first step.
-        """
-        size, slope = self._examples[1].size, right(span[0], state)
-        at_start = float(self._value(span[0], state[:size], q))
-        if at_start == 0.0:
-            in_time, in_state, _ = self._slopes(span[0], state[:size], q)
-            rate = (in_time + in_state @ slope[:size]) * (span[1] - span[0])
-            at_start = float(np.copysign(np.finfo(float).tiny, rate)) if rate else np.nan
-        return self.of(q, span[0], at_start)
 
     @cached_property
     def _slopes(self) -> Kernel:

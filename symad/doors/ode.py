@@ -142,7 +142,7 @@ class InitialValueProblem:
         start, ends = self._system.start(sensitivities, q), _span(span)
         trajectory = integrated(
             kernels, q, ends, start, by, t_eval=None if times is None else _times(times),
-            events=[event.from_start(q, ends, start, kernels.of(q)) for event in self._events] or None,
+            events=[event.of(q, (ends, start, kernels.of(q))) for event in self._events] or None,
         )  # fmt: skip
         trajectory.t_events, trajectory.y_events = (
             [np.asarray(values) for values in every or ()] for every in (trajectory.t_events, trajectory.y_events)

@@ -59,12 +59,6 @@ def other() -> pointer:
     Py_IncRef(Py_NotImplemented)
     return Py_NotImplemented
 
-def size_of(extents: ints, rank: int) -> int:
-    size = 1
-    for k in range(rank):
-        size = size * extents[k]
-    return size
-
 def step_of(extents: ints, strides: ints, rank: int) -> int:
     """Return the bytes from number to number; `IRREGULAR` where they differ."""
     step = 0
@@ -212,7 +206,9 @@ def array_call(self: pointers, arguments: pointers, count: int) -> pointer:
                     lead = ints(object[EXTENTS])
                 if differ(ints(object[EXTENTS]), lead, axes):
                     return other()
-    points = size_of(lead, axes)
+    points = 1
+    for k in range(axes):
+        points = points * lead[k]
     patience = doubles(pointers(table)[PATIENCE])
     left = patience[1] - double(points) * patience[0]
     if axes == 0 or points == 0 or points > table[MOST] or left < 0.0:

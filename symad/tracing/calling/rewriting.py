@@ -264,34 +264,30 @@ def _dispatch_results(tree: ast.AST) -> None:
     targets += [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
     changed = {target.id for target in targets if isinstance(target, ast.Name)}
     for node in nodes:
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(statements := getattr(node, field, None), list):
+                statements[:] = map(_assignment, statements)
+    for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or changed.isdisjoint(getattr(target, "id", "") for target in node.targets):
             continue
         value = node.value
         if isinstance(value, ast.BinOp) and type(value.op) in _OPERATORS:
-            node.value = _result_call(value, _OPERATORS[type(value.op)], value.left, value.right)
-    for node in nodes:
-        for field in ("body", "orelse", "finalbody"):
-            if isinstance(statements := getattr(node, field, None), list):
-                statements[:] = map(_assigned, statements)
+            operator = ast.Constant(getattr(value, "prefix", "") + _OPERATORS[type(value.op)])
+            node.value = ast.Call(ast.Constant(RESULT), [operator, value.left, value.right], [])
+            for part in (node.value, node.value.func, operator):
+                ast.copy_location(part, value)
 
 
-def _assigned(statement: ast.AST) -> ast.AST:
-    """Return `a += c` as an assignment, other statements unchanged."""
+def _assignment(statement: ast.AST) -> ast.AST:
+    """Return `a += c` as `a = a + c`, whose operator is the one in place; other statements unchanged."""
     if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
         return statement
-    name, operator = statement.target, _OPERATORS.get(type(statement.op))
-    if operator is None:
+    if type(statement.op) not in _OPERATORS:
         return statement
-    before = ast.copy_location(ast.Name(name.id, ast.Load()), name)
-    value = _result_call(statement, f"i{operator}", before, statement.value)
-    return ast.copy_location(ast.Assign([name], value), statement)
-
-
-def _result_call(node: ast.AST, operator: str, left: ast.expr, right: ast.expr) -> ast.Call:
-    call = ast.Call(ast.Constant(RESULT), [ast.Constant(operator), left, right], [])
-    for part in (call, call.func, call.args[0]):
-        ast.copy_location(part, node)
-    return call
+    name = statement.target
+    value = ast.BinOp(ast.copy_location(ast.Name(name.id, ast.Load()), name), statement.op, statement.value)
+    vars(value)["prefix"] = "i"
+    return ast.copy_location(ast.Assign([name], ast.copy_location(value, statement)), statement)
 
 
 _OPERATORS: dict[type[ast.operator], str] = {

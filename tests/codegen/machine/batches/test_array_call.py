@@ -246,3 +246,24 @@ def test_results_that_overlap_or_may_not_be_written_are_left_to_the_batch() -> N
     assert call(points, memory[60:120].reshape(30, 2)) is NotImplemented
     memory.flags.writeable = True
     assert (f.batch(given, out=given) == rights).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"chunk": 2}, {"accuracy": "fast"}, {"dtype": "float32"}, {"fma": False}])
+@pytest.mark.parametrize("lanes", [2, 8, 16])
+def test_code_that_steps_from_block_to_block(lanes: int, options: dict[str, Any]) -> None:
+    """Many arguments and results, equal ones, constants, zeros, numbers that all points share, and any end."""
+    symbols = sp.symbols("s:7")
+    results = [sum(symbols), sp.prod(symbols[:3]) - sp.sqrt(symbols[3]), symbols[6], symbols[6], sp.S.Zero, sp.pi]
+    f = compile_program(program_from_sympy(symbols, results), lanes=lanes, **options)
+    alone = compile_program(program_from_sympy(symbols, results), lanes=1, **options)
+    for count in (1, lanes - 1, lanes, lanes + 1, 3 * lanes, 70, 1001):
+        given = [array.astype(f.options.number.dtype) for array in arrays(7, (count,))]
+        for shared in ((), (0,), (2, 6)):
+            mixed = [array[0] if k in shared else array for k, array in enumerate(given)]
+            for threads in (1, 3):
+                found, right = f.batch(*mixed, threads=threads), alone.batch(*mixed)
+                for ours, theirs in zip(found, right, strict=True):
+                    if options.get("accuracy") == "fast":
+                        np.testing.assert_allclose(ours, theirs, rtol=1e-15)
+                    else:
+                        np.testing.assert_array_equal(ours, theirs)
