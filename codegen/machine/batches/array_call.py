@@ -22,7 +22,7 @@ from codegen.functions.routines import Routines
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import FLOAT64, NumberType
-from codegen.machine.batches.batch_run import ALIGNMENT, COPIED, COPIED_LINES, FETCHED, STREAMED, Code
+from codegen.machine.batches.batch_run import ALIGNMENT, STREAMED, Code
 from codegen.machine.batches.batch_text import WORDS
 from codegen.machine.calls.gate import interpreter_symbols, objects_known
 from codegen.machine.calls.gate_routines import ALIGNED, OFFSETS
@@ -37,15 +37,15 @@ FASTCALL = 0x80  # METH_FASTCALL (methodobject.h)
 
 # Words of a kernel's table: its address, that of the driver's function `batch`, the numbers of arguments and results,
 # most points of a call, and of a call that keeps the lock, bytes of all blocks, 1 where the axes of a result are in
-# front of those of the points, the lanes, the type of numbers and their bytes, the address of two floats (nanoseconds
-# of a point, and those left until other machine code is to be made), and that of the words of each array.
+# front of those of the points, the type of numbers and their bytes, the address of two floats (nanoseconds of a point,
+# and those left until other machine code is to be made), and that of the words of each array.
 TABLE = (
-    "KERNEL", "DRIVER", "ARGUMENTS", "RESULTS", "MOST", "LOCKED", "ROOM", "FRONT", "LANES", "KIND", "SIZE", "PATIENCE",
+    "KERNEL", "DRIVER", "ARGUMENTS", "RESULTS", "MOST", "LOCKED", "ROOM", "FRONT", "KIND", "SIZE", "PATIENCE",
     "FORMS",
 )  # fmt: skip
-# Words of an array: its numbers, its axes, the step of a single number, where its block is in the buffer, how far
-# behind it the rows of the block are, and the address of its shape.
-FORM = ("ELEMENTS", "AXES", "SINGLE", "BLOCK", "ROWS", "SHAPE")
+# Words of an array: its numbers, its axes, the step of a single number, where its block is in the buffer, and the
+# address of its shape.
+FORM = ("ELEMENTS", "AXES", "SINGLE", "BLOCK", "SHAPE")
 
 ARRAY_CALL = '''
 def PyArray_Empty(rank: int32, extents: ints, dtype: pointer, by_columns: int32) -> pointer: ...
@@ -113,18 +113,6 @@ def overlaps(words: ints, result: int) -> bool:
             return True
     return False
 
-def by_way(table: ints, entry: ints, form: ints, points: int):
-    """Let large results come to the nearest cache first, as `Task` does."""
-    row = entry[1]
-    bytes = points * row
-    if row == table[SIZE] * form[ELEMENTS] and entry[2] == table[SIZE] and bytes > FETCHED:
-        if row * table[LANES] <= FETCHED:
-            entry[6] = row
-        else:
-            whole = (entry[0] & (ALIGNMENT - 1)) + (row & (ALIGNMENT - 1))
-            if bytes > (COPIED_LINES if whole == 0 else COPIED):
-                entry[5] = entry[4] + form[ROWS]
-
 def run(table: ints, words: ints, points: int) -> int32:
     """Run all points; the buffer begins with the pointers that the kernel gets."""
     memory = room(bytes, table[ROOM] + ALIGNMENT)
@@ -136,9 +124,6 @@ def run(table: ints, words: ints, points: int) -> int32:
         form = forms[k * FORM:]
         if form[ELEMENTS] == 1:
             entry[2] = form[SINGLE]
-        else:
-            if k >= inputs and table[LANES] > 1:
-                by_way(table, entry, form, points)
     batch = pointers(table)[DRIVER]
     thread = null
     if points > table[LOCKED]:
@@ -261,14 +246,13 @@ def array_call(
     arguments, outputs = program.arguments, program.outputs
     arrays: list[Input | Output] = [*arguments, *outputs]
     at, forms, shapes = -(-8 * len(arrays) // ALIGNMENT) * ALIGNMENT, [], []
-    for k, array in enumerate(arrays):
+    for array in arrays:
         unit = ALIGNMENT if array.size == 1 else code.unit
         block = -(-array.size * code.number // unit) * unit
         shapes.append(np.array(array.shape, dtype=np.int64))
         single = code.lanes.size if code.lanes.width == 1 else 0
-        forms.append([array.size, len(array.shape), single, at, block, shapes[-1].ctypes.data])
-        by_way = k >= len(arguments) and array.size * code.number > FETCHED
-        at += 2 * block if by_way else block
+        forms.append([array.size, len(array.shape), single, at, shapes[-1].ctypes.data])
+        at += block
     largest = max([array.size for array in arrays], default=0)
     few = 0 < len(arguments) <= MOST_NUMBERS and len(outputs) <= MOST_NUMBERS and at <= MOST_BYTES
     if not (few and objects_known() and all(array.size for array in arrays)):
@@ -277,7 +261,7 @@ def array_call(
     words = {
         "KERNEL": code.address, "DRIVER": code.driver.library.addresses["batch"], "ARGUMENTS": len(arguments),
         "RESULTS": len(outputs), "MOST": int(min(LONGEST / nanoseconds, STREAMED / (8 * largest))),
-        "LOCKED": int(LOCKED / nanoseconds), "ROOM": at, "FRONT": int(front), "LANES": code.lanes.width,
+        "LOCKED": int(LOCKED / nanoseconds), "ROOM": at, "FRONT": int(front),
         "KIND": id(number.dtype), "SIZE": code.lanes.size,
         "PATIENCE": patience.ctypes.data, "FORMS": laid.ctypes.data,
     }  # fmt: skip
@@ -306,8 +290,8 @@ def _text() -> str:
     numbers: Numbers = OFFSETS | {name: f"@{name}" for name in names} | {"WORDS": WORDS}
     for places in (TABLE, FORM):
         numbers |= {name: k for k, name in enumerate(places)}
-    numbers |= {"FORM": len(FORM), "ALIGNMENT": ALIGNMENT, "ALIGNED": ALIGNED, "CHANGED": CHANGED, "FETCHED": FETCHED}
-    numbers |= {"COPIED": COPIED, "COPIED_LINES": COPIED_LINES, "MOST_AXES": MOST_AXES, "IRREGULAR": -(2**62)}
+    numbers |= {"FORM": len(FORM), "ALIGNMENT": ALIGNMENT, "ALIGNED": ALIGNED, "CHANGED": CHANGED}
+    numbers |= {"MOST_AXES": MOST_AXES, "IRREGULAR": -(2**62)}
     routines = Routines({"": ARRAY_CALL}, lambda scalar: numbers)
     external = "\n".join(f"@{name} = external global i8" for name in names)
     return f"{external}\n{routines.text(FLOAT64.lanes(), public=['ptr @array_call('])}"
