@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from codegen.errors import ArgumentError
 from codegen.machine.batches.batch import signature
 from codegen.machine.calls.arguments import CallSignature, in_positions
 from codegen.visible import visible
-
-if TYPE_CHECKING:
-    from codegen.machine.calls.kernel import Kernel
 
 REVIVED = 16  # kernels that one process keeps of those that came to it
 
@@ -34,7 +31,7 @@ class Gufunc:
     ('(2)->()', array([ 5., 13.]), array(5.))
     """
 
-    def __init__(self, kernel: Kernel, threads: int, revive: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
+    def __init__(self, kernel: Any, threads: int, revive: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
         self._kernel, self._threads, self._revive = kernel, threads, revive
         self.__name__: str = kernel.program.name
 

@@ -308,16 +308,11 @@ def _on_numbers(f: Function) -> Function:
     """Return a compiled function that gets traced arrays of constants as ordinary ones; what it writes comes back."""
 
     def call(*args: Any, **keywords: Any) -> Any:
-        given: list[tuple[Any, Any, Any]] = []
-
-        def plain(argument: Any) -> Any:
-            numbers = numbers_of_constants(argument)
-            if numbers is None:
-                return argument
-            given.append((argument, numbers, numbers.copy()))
-            return numbers
-
-        result = f(*map(plain, args), **{name: plain(argument) for name, argument in keywords.items()})
+        every = [(array, numbers_of_constants(array)) for array in (*args, *keywords.values())]
+        given = [(array, numbers, numbers.copy()) for array, numbers in every if numbers is not None]
+        plain = {id(array): numbers for array, numbers, _ in given}
+        named = {name: plain.get(id(value), value) for name, value in keywords.items()}
+        result = f(*(plain.get(id(value), value) for value in args), **named)
         for array, numbers, before in given:
             if not np.array_equal(numbers, before, equal_nan=True):
                 array[...] = numbers
