@@ -284,10 +284,10 @@ def _assignment(statement: ast.AST) -> ast.AST:
         return statement
     if type(statement.op) not in _OPERATORS:
         return statement
-    name = statement.target
-    value = ast.BinOp(ast.copy_location(ast.Name(name.id, ast.Load()), name), statement.op, statement.value)
+    before = ast.copy_location(ast.Name(statement.target.id, ast.Load()), statement.target)
+    value = ast.copy_location(ast.BinOp(before, statement.op, statement.value), statement)
     vars(value)["prefix"] = "i"
-    return ast.copy_location(ast.Assign([name], ast.copy_location(value, statement)), statement)
+    return ast.copy_location(ast.Assign([statement.target], value), statement)
 
 
 _OPERATORS: dict[type[ast.operator], str] = {

@@ -172,6 +172,5 @@ def unchanged(values: Any, **keywords: Any) -> Any:
 @stands_in_for("pandas.core.apply.FrameApply.apply_series_generator", held=("obj",))
 def apply_series_generator(self: Any) -> Any:
     """A function of each row or column."""
-    frame = self.obj
-    parts = [frame.iloc[k] if self.axis == 1 else frame.iloc[:, k] for k in range(frame.shape[1 - self.axis])]
+    parts = [self.obj.iloc[k] if self.axis == 1 else self.obj.iloc[:, k] for k in range(self.obj.shape[1 - self.axis])]
     return {k: callee(self.func)(part, *self.args, **self.kwargs) for k, part in enumerate(parts)}, self.result_index

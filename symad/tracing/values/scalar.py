@@ -95,7 +95,8 @@ class Scalar(TracedNumber):
 
     def _check_numpys(self, name: str) -> None:
         """Raise AttributeError if user code asks a number of Python's for an attribute of NumPy's."""
-        if is_pythons(self.scope.graph, self.node) and not is_library(sys._getframe(2).f_code.co_filename):
+        asking = sys._getframe(2).f_code.co_filename
+        if is_pythons(self.scope.graph, self.node) and not (is_library(asking) or converts_numbers(asking)):
             raise AttributeError(name)  # Python then calls __getattr__
 
     @property  # type: ignore[misc]

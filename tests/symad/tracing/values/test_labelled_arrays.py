@@ -282,6 +282,7 @@ XARRAY: dict[str, Callable[[Any, Any], Any]] = {
     ).sum(),
     "NaN": lambda xr, p: (p * xr.DataArray([1.0, np.nan, 3.0], dims="x")).mean(),
     "a number": lambda xr, p: p * xr.DataArray(2.0) + p**2,
+    "filled": lambda xr, p: (xr.full_like(xr.DataArray([1.0, 2.0], dims="i"), p) ** 2).sum(),
 }
 
 
