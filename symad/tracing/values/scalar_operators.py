@@ -19,7 +19,7 @@ import sympy as sp
 from symad.errors import TraceError
 from symad.tracing.calling.instructions import is_in_place, is_operator
 from symad.tracing.calling.scope import Scope, join
-from symad.tracing.calling.user_place import segment_at, user_place
+from symad.tracing.calling.user_place import is_library, segment_at, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.object_arrays import check_order
@@ -79,10 +79,19 @@ def binary(ufunc: np.ufunc) -> Operator:
 
 
 def repeating(multiply: Operator) -> Operator:
-    """* of a whole number, as a plain count, repeats a list, a tuple or a text."""
+    """* of a whole number, as a plain count, repeats a list, a tuple or a text; that of a float is an error."""
 
     def method(self: Any, other: Any) -> Any:
-        if type(other) not in _SEQUENCES or not are_whole(self.scope.graph, self.node):
+        if type(other) not in _SEQUENCES:
+            return multiply(self, other)
+        if not are_whole(self.scope.graph, self.node):
+            if is_pythons(self.scope.graph, self.node) and not is_library(sys._getframe(1).f_code.co_filename):
+                raise TraceError(
+                    f"a {type(other).__name__} times a traced float",
+                    where=user_place(),
+                    why="Python repeats it as often as an int says, and raises a TypeError for a float",
+                    do="write np.array(values) * x for products, or give the count as a constant, int(n)",
+                )
             return multiply(self, other)
         count, in_place = self.__index__(), _repeats_in_place(sys._getframe(1), other)
         if in_place:

@@ -224,3 +224,19 @@ def test_a_float_is_rounded_to_decimals_as_python_does(digits: int) -> None:
 def test_an_element_of_an_array_is_rounded_to_decimals_as_numpy_does() -> None:
     for x in (2.675, 1.005, -0.125):
         assert sa.compile(lambda v: round(v[0], 2), np.ones(1))(np.array([x])) == round(np.array([x])[0], 2)
+
+
+def in_place(x, n):
+    values = [x, x]
+    other = values
+    values *= n
+    return sum(other)
+
+
+@pytest.mark.parametrize("function", [in_place, lambda x, n: sum([x, x] * n), lambda x, n: len((x, 1.0) * n) * x])
+def test_a_sequence_times_a_float_is_refused_in_kernels(function):
+    """Python repeats the sequence for an int, and raises a TypeError for a float: a kernel cannot tell which it is."""
+    assert sa.value_and_grad(function)(1.5, 3)[0] == function(1.5, 3)
+    for example in (3, 3.0):
+        with pytest.raises(sa.errors.TraceError, match="times a traced float"):
+            sa.compile(function, 1.5, example)
