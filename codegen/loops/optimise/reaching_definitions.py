@@ -18,8 +18,6 @@ from codegen.ir.tables import Places, distinct
 from codegen.records import dataclass
 
 MOST_DEFINITIONS = 32  # of a place that is inlined
-MOST_ROWS = 400
-MOST_SLOTS = 32  # that are active
 MOST_DEPTH = 12
 MOST_UNIFORM_ROWS = 16  # of a body that is run once, and would be recomputed in every repetition
 CHEAP_ROWS = 2
@@ -31,16 +29,21 @@ Activity = bool | NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Size:
-    """Operations, active slots, and depth of a result with all inlined definitions."""
+    """Operations, active slots, and depth of a result with all inlined definitions; equal ones count each time."""
 
     rows: int
     slots: int
     depth: int
 
-    @property
-    def small(self) -> bool:
+    def is_within(self, most: Size) -> bool:
         """Whether it is inlined."""
-        return self.rows <= MOST_ROWS and self.slots <= MOST_SLOTS and self.depth <= MOST_DEPTH
+        return self.rows <= most.rows and self.slots <= most.slots and self.depth <= most.depth
+
+
+FEW_SLOTS = Size(400, 32, MOST_DEPTH)  # for second derivatives, which may have an entry for each two slots
+MANY_SLOTS = Size(
+    4000, 512, 16
+)  # for what has no loops otherwise: squares of a bundle adjustment count 487, 275 and 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +54,9 @@ class Definition:
     result: Result
     size: Size
 
-    @property
-    def small(self) -> bool:
+    def is_within(self, most: Size) -> bool:
         """Whether it may be inlined."""
-        return self.size.small and (self.region.count > 1 or self.size.rows <= MOST_UNIFORM_ROWS)
+        return self.size.is_within(most) and (self.region.count > 1 or self.size.rows <= MOST_UNIFORM_ROWS)
 
 
 @dataclass(eq=False)
@@ -65,10 +67,10 @@ class BufferDefinitions:
     results: list[tuple[int, Places]] = field(default_factory=list)
     _recipes: Recipes | None = None
 
-    def recipes(self, written: Sequence[Definition]) -> Recipes:
+    def recipes(self, written: Sequence[Definition], most: Size) -> Recipes:
         """Return the recipes of all places after the results so far."""
         if self._recipes is None or self._recipes.results != len(self.results):
-            self._recipes = _recipes(self.results, written, len(self.active))
+            self._recipes = _recipes(self.results, written, len(self.active), most)
         return self._recipes
 
 
@@ -86,7 +88,7 @@ class Recipes:
     repetitions: Places
 
 
-def _recipes(results: Sequence[tuple[int, Places]], written: Sequence[Definition], size: int) -> Recipes:
+def _recipes(results: Sequence[tuple[int, Places]], written: Sequence[Definition], size: int, most: Size) -> Recipes:
     empty = [np.empty(0, dtype=np.int64)]
     places = np.concatenate([places for _, places in results] or empty)
     numbers = np.repeat([number for number, _ in results], [len(places) for _, places in results]).astype(np.int64)
@@ -99,10 +101,13 @@ def _recipes(results: Sequence[tuple[int, Places]], written: Sequence[Definition
     for count in np.unique(counts[(counts > 0) & (counts <= MOST_DEFINITIONS)]).tolist():
         chosen = np.nonzero(counts == count)[0]
         columns = numbers[begins[chosen][:, None] + np.arange(count)]
-        different, which = np.unique(columns, axis=0, return_inverse=True)
+        if (columns == columns[0]).all():  # sorting them takes half of the time of large programs
+            different, which = columns[:1], np.zeros(len(columns), dtype=np.int64)
+        else:
+            different, which = np.unique(columns, axis=0, return_inverse=True)
         for number, column in enumerate(different.tolist()):
             parts = [written[k] for k in column]
-            if all(part.small for part in parts) and _sum(part.size for part in parts).small:
+            if all(part.is_within(most) for part in parts) and _sum(part.size for part in parts).is_within(most):
                 recipe[chosen[which.ravel() == number]] = len(recipes)
                 recipes.append(tuple(column))
     return Recipes(len(results), recipe, recipes, begins, repetitions[order])
@@ -114,16 +119,24 @@ def _sum(sizes: Iterable[Size]) -> Size:
 
 
 class ReachingDefinitions:
-    """The definitions of all places of workspaces and outputs; active places depend on one of some inputs."""
+    """The definitions of all places of workspaces and outputs; active places depend on one of some inputs.
+
+    What is larger than `most` is not inlined.
+    """
 
     program: RolledProgram
     inputs: frozenset[int]
     kept: frozenset[int]
 
     def __init__(
-        self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int], kept: Collection[int] = ()
+        self,
+        program: RolledProgram,
+        regions: Sequence[Region],
+        inputs: Collection[int],
+        kept: Collection[int] = (),
+        most: Size = FEW_SLOTS,
     ) -> None:
-        self.program, self.inputs, self.kept = program, frozenset(inputs), frozenset(kept)
+        self.program, self.inputs, self.kept, self.most = program, frozenset(inputs), frozenset(kept), most
         self.written: list[Definition] = []
         self.of: dict[int, BufferDefinitions] = {
             number: BufferDefinitions(np.zeros(buffer.size, dtype=bool))
@@ -135,7 +148,7 @@ class ReachingDefinitions:
 
     def made(self, buffer: int) -> Recipes:
         """Return the recipes of the places of a buffer."""
-        return self.of[buffer].recipes(self.written)
+        return self.of[buffer].recipes(self.written, self.most)
 
     def kinds(self, buffer: int, places: Places) -> Places:
         """Return of each place ZERO (never written), FIXED (not active), INNER, or the number of its recipe."""

@@ -22,7 +22,7 @@ from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, Places, distinct
 from codegen.loops.optimise.draft import Draft, select
 from codegen.loops.optimise.outlining import with_outlined_sums
-from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
+from codegen.loops.optimise.reaching_definitions import FEW_SLOTS, FIXED, MANY_SLOTS, ZERO, ReachingDefinitions
 from codegen.loops.optimise.reductions import with_reductions
 from codegen.matrices.matrix_loops import has_matrices
 from codegen.matrices.product_loops import sums_of_products
@@ -170,13 +170,14 @@ def apart(
 
 
 def pieces_of(
-    program: RolledProgram, wrt: int, *, packed: bool = False
+    program: RolledProgram, wrt: int, *, packed: bool = False, most_slots: int = FEW_SLOTS.slots
 ) -> tuple[RolledProgram, list[Piece], Inner] | None:
     """Return a program of sums and maps, the pieces that compute its outputs in order, and its inner values.
 
     The program is the given one, with accumulations as sums and bodies cut at outlined sums, which are always inner
     values. Slots that read the input `wrt` are active. None for nests and chains, for too many ways to read, and for
-    too many inner values, of which a `packed` matrix may have more.
+    too many inner values, of which a `packed` matrix may have more. Where it has too many still, larger bodies are
+    computed again by all that read them, if no piece then has more than `most_slots` slots to be differentiated in.
     """
     if packed and has_matrices(program):
         draft = Draft(program)
@@ -190,11 +191,18 @@ def pieces_of(
     program = checked(cut, "cutting bodies at outlined sums", program)
     regions = [region for region, _ in regions_of(program.steps)]
     most = MOST_INNER_PACKED if packed else MOST_INNER
-    finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], outlined), most)
-    for region in reversed(regions):
-        if not finder.visit(region):
-            return None
-    return program, finder.pieces[::-1], finder.inner
+    for inlined in (FEW_SLOTS, MANY_SLOTS) if packed else (FEW_SLOTS,):
+        finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], outlined, inlined), most)
+        if all(finder.visit(region) for region in reversed(regions)):
+            slots = max((len(parameters_of(piece)) for piece in finder.pieces), default=0)
+            if inlined is FEW_SLOTS or slots <= most_slots:
+                return program, finder.pieces[::-1], finder.inner
+    return None
+
+
+def parameters_of(piece: Piece) -> list[Slot]:
+    """Return the slots in which a piece is differentiated."""
+    return [slot for slot in piece.slots if slot.role != "fixed"]
 
 
 def _written(draft: Draft, step: Step) -> Step:

@@ -18,7 +18,16 @@ from codegen.ir.tables import distinct
 from codegen.records import dataclass
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import hessian_by_columns, worth_columns
-from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, apart, pieces_of
+from symad.derivatives.loops.hessian_pieces import (
+    Inner,
+    Piece,
+    RegionDraft,
+    Slot,
+    Term,
+    apart,
+    parameters_of,
+    pieces_of,
+)
 from symad.derivatives.loops.matrix_layout import Assembly
 from symad.derivatives.loops.matrix_writing import WrittenEntry
 from symad.derivatives.loops.outer import (
@@ -27,7 +36,6 @@ from symad.derivatives.loops.outer import (
     chooses,
     draft_of,
     flat_draft,
-    parameters_of,
     sum_of,
     times,
 )

@@ -13,8 +13,18 @@ import numpy as np
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
+from codegen.loops.optimise.reaching_definitions import MANY_SLOTS
 from symad.derivatives.loops.columns_of_regions import jacobian_by_columns, worth_columns
-from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, apart, pieces_of
+from symad.derivatives.loops.hessian_pieces import (
+    Inner,
+    Piece,
+    RegionDraft,
+    Slot,
+    Term,
+    apart,
+    parameters_of,
+    pieces_of,
+)
 from symad.derivatives.loops.matrix_layout import Assembly
 from symad.derivatives.loops.matrix_writing import WrittenEntry
 from symad.derivatives.loops.outer import (
@@ -25,7 +35,6 @@ from symad.derivatives.loops.outer import (
     chooses,
     draft_of,
     flat_draft,
-    parameters_of,
     partials,
     sum_of,
     times,
@@ -65,7 +74,7 @@ def jacobian(
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
-    split = pieces_of(program, wrt, packed=sparse)
+    split = pieces_of(program, wrt, packed=sparse, most_slots=MANY_SLOTS.slots)
     if split is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape

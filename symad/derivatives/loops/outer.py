@@ -15,7 +15,7 @@ import sympy as sp
 from codegen.ir.tables import Places, distinct
 from codegen.records import dataclass
 from symad.derivatives.linear import linearize
-from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, apart
+from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, apart, parameters_of
 from symad.derivatives.loops.matrix_layout import Assembly
 from symad.derivatives.loops.matrix_writing import WrittenEntry
 from symad.derivatives.modes import jacobians
@@ -49,11 +49,6 @@ def draft_of(piece: Piece) -> RegionDraft:
     """Return a region under construction with the slots of a piece."""
     slots = [(slot.node, slot.buffer, slot.places) for slot in piece.slots]
     return RegionDraft(piece.build, piece.count, slots, [], piece.origin)
-
-
-def parameters_of(piece: Piece) -> list[Slot]:
-    """Return the slots in which a piece is differentiated."""
-    return [slot for slot in piece.slots if slot.role != "fixed"]
 
 
 def partials(piece: Piece, nodes: Sequence[int]) -> dict[tuple[int, int], int]:
