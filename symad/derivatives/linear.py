@@ -117,7 +117,8 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int],
     is_active = active.__contains__
     rows: list[Row] = []
     nodes = between(build, outputs, parameters)
-    divisors = {parts[1] for node in nodes if (parts := quotient(build, node))} if quotients else set()
+    products = [node for node in nodes if graph.heads[node] is sp.Mul] if quotients else []
+    divisors = {parts[1] for node in products if (parts := quotient(build, node))}
     for node in nodes:
         if node in divisors and graph.operands[node][0] in active:
             logarithm = graph.node(log_modulus, graph.operands[node][0])

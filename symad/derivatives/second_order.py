@@ -36,11 +36,11 @@ from symad.rules.partials import (
     Edge,
     PartialTemplate,
     derivative_form,
+    divided,
     is_plain_product,
     log_divisor,
     log_modulus,
     partial,
-    quotient,
 )
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
@@ -188,13 +188,17 @@ class SecondPartials:
         if graph.rules and node in graph.rules:
             return _second_partials_of_rule(build, node, active)
         head, operands = graph.heads[node], graph.operands[node]
-        if (of_quotient := self._of_quotient(node)) is not None:
-            return of_quotient
         if head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
+            if (parts := divided(build, node, active.__contains__)) is not None:
+                u, reciprocal, logarithm = parts
+                mixed = {(max(u, logarithm), min(u, logarithm)): build.neg(reciprocal)} if u in active else {}
+                return {(logarithm, logarithm): node, **mixed}
             left, right = operands
             if left in active and right in active:
                 return {(left, right) if left > right else (right, left): build.one}
             return {}
+        if (of_quotient := self._of_quotient(node)) is not None:
+            return of_quotient
         head, operands = derivative_form(build, node)
         if head in LINEAR:
             return {}
@@ -212,20 +216,14 @@ class SecondPartials:
         return partials
 
     def _of_quotient(self, node: int) -> dict[tuple[int, int], int] | None:
-        """Return those of u exp(-log(|v|)), exp(-log(|v|)) and log(|v|); None for another node (see `log_divisor`)."""
+        """Return those of 1/v, and of log(|v|) that quotients are differentiated through; None for another node."""
         build = self.build
         if build.graph.heads[node] is log_modulus:
             (v,) = build.graph.operands[node]
             slope = build.reciprocal(v)
             return {(v, v): build.neg(build.mul(slope, slope))}
-        u, reciprocal = quotient(build, node) or (None, node)
-        logarithm = log_divisor(build, reciprocal, self.active.__contains__)
-        if logarithm is None:
-            return None
-        partials = {(logarithm, logarithm): node}
-        if u in self.active:
-            partials[max(u, logarithm), min(u, logarithm)] = build.neg(reciprocal)
-        return partials
+        logarithm = log_divisor(build, node, self.active.__contains__)
+        return None if logarithm is None else {(logarithm, logarithm): node}
 
     def _ways(self, head: Head, operands: tuple[int, ...]) -> list[Way]:
         atoms, active = self.build.graph.atoms, self.active

@@ -144,6 +144,16 @@ def log_divisor(build: Builder, reciprocal: int, active: Callable[[int], bool]) 
     return logarithm if logarithm is not None and active(logarithm) else None
 
 
+def divided(build: Builder, node: int, active: Callable[[int], bool]) -> tuple[int, int, int] | None:
+    """Return u, 1/v and log(|v|) for a product of two u/v, if its logarithm is active (see `log_divisor`)."""
+    heads = build.graph.heads
+    left, right = build.graph.operands[node]
+    for u, reciprocal in ((left, right), (right, left)):
+        if heads[reciprocal] is sp.Pow and (logarithm := log_divisor(build, reciprocal, active)) is not None:
+            return u, reciprocal, logarithm
+    return None
+
+
 def _logarithm(build: Builder, operands: tuple[int, ...]) -> Form | None:
     (argument,) = operands[:1]
     if build.graph.heads[argument] is sp.cosh:
@@ -233,10 +243,10 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
         if len(operands) == 2 and operands[0] != operands[1]:
             return edges_of_node
     elif head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
-        if (parts := quotient(build, node)) and (logarithm := log_divisor(build, parts[1], active)) is not None:
-            numerator, reciprocal = parts
+        if (parts := divided(build, node, active)) is not None:
+            numerator, reciprocal, log_of_divisor = parts
             edges_of_node = [(reciprocal, numerator, None)] if active(numerator) else []
-            return [*edges_of_node, (build.neg(node), logarithm, None)]
+            return [*edges_of_node, (build.neg(node), log_of_divisor, None)]
         left, right = operands
         edges_of_node = []
         if active(left) and not vanishes(build, right, left):
