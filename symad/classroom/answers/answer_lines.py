@@ -98,7 +98,7 @@ class Reader:
     def _line(self, number: int, line: Any) -> list[AnswerStep]:
         if isinstance(line, str):
             point = plain(str(self.names.point)) if not self.problem.dependent_name else ""
-            line = rewritten(line, self.names.is_known, point)
+            line = rewritten(line, self.names.is_known, point, str(self.problem.at.get(self.names.point, "")))
             said = statements(line, self.names.is_known)
             return [step for statement in said for step in self._statement(number, line, statement)]
         parts = line.args if isinstance(line, sp.Equality) else [line]

@@ -20,7 +20,7 @@ CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a c
 _PART = re.compile(r"([^\W\d_](?:_?[0-9]+|_\{[0-9]+\})?)(?:\(\s*(\w+)\s*\))?")
 # dy/du, g(u) and g'(u(x)), where u is a name of the pupil's
 _IN_A_PART = re.compile(
-    r"(?<![A-Za-z])(?:d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])|([A-Za-z])(['′’]?)\(\s*([A-Za-z])\s*(?:\(\s*\w\s*\))?\s*\))"
+    r"\\frac\{d([A-Za-z])\}\{d([A-Za-z])\}|(?<![A-Za-z])([A-Za-z])('?)\(\s*([A-Za-z])\s*(?:\(\s*\w\s*\))?\s*\)"
 )
 
 
@@ -117,8 +117,8 @@ class AnswerNames:
 
     def is_own_name(self, left: LeftSide) -> bool:
         """Return whether a left side such as v(t), or v(3) at the point 3, is what the pupil calls the function."""
-        numbers = re.fullmatch("-?[0-9.]+", left.variable)
-        is_there = not numbers or (self.point and self.problem.value(self.point) == sp.Rational(left.variable))
+        numbers = re.fullmatch("-?[0-9.]+", left.at)
+        is_there = not numbers or (self.point and self.problem.value(self.point) == sp.Rational(left.at))
         return bool(is_there) and not self.is_known(left.letter)
 
     def is_named(self, expression: sp.Expr) -> bool:
@@ -162,13 +162,13 @@ class AnswerNames:
             return None
         at = self.function(self.point)
         of = self.own.get(side.letter, at)
-        if side.variable in self.own and side.order == 0:  # f(u) = u^5: f as a function of u
+        if side.at in self.own and side.order == 0:  # f(u) = u^5: f as a function of u
             return of
-        if side.variable in self.own and side.order == 1:  # dy/du = (dy/dx)/(du/dx)
-            above = sp.Derivative(of, self.point) if of == at else sp.diff(of, self.point)
-            return above / sp.diff(self.own[side.variable], self.point)
-        variables = {plain(letter) for letter in side.variable} if side.order > 1 else {plain(side.variable)}
-        if side.variable and not variables <= {plain(self.point.name)}:
+        if side.order == 1 and (part := next((name for name in (*side.variables, side.at) if name in self.own), "")):
+            above = sp.Derivative(of, self.point) if of == at else sp.diff(of, self.point)  # dy/du = (dy/dx)/(du/dx)
+            return above / sp.diff(self.own[part], self.point)
+        here = {plain(self.point.name), str(self.problem.at.get(self.point, ""))}
+        if not {plain(name) for name in (*side.variables, side.at) if name} <= here:
             return None
         if of != at:
             return sp.diff(of, self.point, side.order)
@@ -183,12 +183,12 @@ class AnswerNames:
             of, mark, part = match[1] or match[3], match[4], match[2] or match[5]
             value = None
             if match[1] or part in self.own:
-                value = self.derivative(f"{of}({part})" if mark == "" else f"d{of}/d{part}")
+                value = self.derivative(f"{of}({part})" if mark == "" else f"\\frac{{d{of}}}{{d{part}}}")
             if value is None:
                 return match[0]
             word = f"{of}_{part}" if mark == "" else f"d{of}_d{part}"
             self.names[word] = value
-            return word.ljust(len(match[0]))
+            return f" {word}".ljust(len(match[0])) if match[1] else word.ljust(len(match[0]))
 
         return _IN_A_PART.sub(name, text)
 

@@ -6,7 +6,6 @@ A statement keeps its place in the line, so that an error can point there.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ from codegen.records import dataclass
 from symad.classroom.answers.answer_text import ARROW, left_side, without_typesetting
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS, as_cases
-from symad.classroom.formulas.tokens import STYLED
+from symad.classroom.formulas.typesetting import POWER, leibniz, normalized, operators, order_of
 
 # words that connect statements or begin a condition, in English, German and French
 _RELATION = re.compile(r"(?<![-−=])[<>]|[≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
@@ -31,26 +30,21 @@ _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
     r"\b(?:for|if|when|where|on|with|provided|für|falls|wenn|mit|pour|si|avec|où)\b)"
 )
-_END = re.compile(r"(?:\s|;|,|\\[,;!]|∎|□|✓|\\checkmark(?![a-z])|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
+_END = re.compile(r"(?:\s|;|,|(?<=\s)\.|\\[,;!]|∎|□|✓|\\checkmark(?![a-z])|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
 _BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s*(?:\\?[,;]\s*)?d\s*([a-zA-Z])\s*")
-UPRIGHT_D = re.compile(r"\{\s*\\rm\s*d\s*\}\s*|\\(?:mathrm|text|textrm|rm)\s*(?:\{\s*d\s*\}|d(?![a-z]))\s*")
 _EQUALS_BELOW = re.compile(r"\\(?:overset|stackrel)\s*(\{(?:[^{}]|\{[^{}]*\})*\})\s*\{\s*=\s*\}")  # a reason above
-_DOTS = {"\u0307": "dot", "\u0308": "ddot"}  # ẋ and ẍ, but no umlaut in a word
-_DOTTED = re.compile("(?<![^\\W\\d_])([^\\W\\d_])([\u0307\u0308])(?![^\\W\\d_])")
-_VALUE = re.compile(  # y'|_{x=2} and \frac{dy}{dx}(2) =
-    r"(?:\\left\s*\.)?(?P<left>[^=,;|]*?)(?:\\(?:right|[bB]igg?r?))?\s*\|\s*_\s*"
-    r"(?:\{\s*\w+\s*=(?P<in_braces>(?:[^{}=]|\{[^{}]*\})+)\}|\(\s*\w+\s*=(?P<in_parentheses>[^()=]+)\))"
-    r"|(?P<ratio>\\[dt]?frac\s*\{[^=|]*\}|[d∂]\S*/[d∂][^\s(]+)\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
+_VALUE = re.compile(  # y'|_{x=2}, dy/dx at x = 2, f'(x=2) and \frac{dy}{dx}(2) =
+    r"(?P<left>[^=,;|]*?)\s*(?:\|\s*_?|\bat\s|(?<=')\()\s*[{(]?\s*(?P<name>[^\W\d]\w*)\s*=\s*(?P<at>(?:[^\s{}()=]|\{[^{}]*\}|\(\w+\))+)\s*[)}]?"
+    r"|(?P<named>[^=,;|]*?)\|_\s*(?P<index>\w+|\{\w+\})|(?P<ratio>\\frac\{[d∂][^{}]+\}\{[^{}]*\})\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
 )
 _BRANCH = re.compile(
     rf"\s*([^=]*?\S)\s*{CONDITION_WORDS}([^=]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=]*)"
     rf"|\s*([^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
 )
-_TYPED = str.maketrans("´`", "''", "\u200b\u2060\ufeff") | STYLED
-_TYPED |= {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _BULLET = re.compile(r"^\s*[•▪●‣]\s*", re.MULTILINE)
-_DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
+_DERIVED = re.compile(rf"\bD({POWER}?)\s*(?:([fy])\s*(?=[(\[=]|$)|[(\[]\s*([fy])\s*[)\]])")
+_DERIVED_PART = re.compile(rf"\bD({POWER}?)\s*(\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
 _REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]*\b[a-z]{3,}", re.IGNORECASE)
 _PHRASE = re.compile(
     r"\s*(?:the\s+|my\s+|die\s+|das\s+|la\s+)?(?:first\s+|second\s+|erste\s+|zweite\s+)?"
@@ -172,28 +166,30 @@ def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -
     return start + len(code[start:end]) - len(code[start:end].lstrip()), end
 
 
-def rewritten(line: str, is_known: Callable[[str], bool], point: str = "") -> str:
+def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where: str = "") -> str:
     r"""Return a line without boxes and "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x), branches as cases.
 
-    >>> rewritten(r"\boxed{2x}", bool), rewritten("dy = 2x dx", bool), rewritten("d(x^2)/dx = 2x", bool)
-    ('       2x ', 'dy/dx = 2x', 'd/dx(x^2) = 2x')
-    >>> rewritten("1 if x > 0, -1 if x < 0", bool), rewritten("dy/dx|_{x=2} = 4", bool, "x")
+    >>> rewritten(r"\boxed{2x}", bool), rewritten("dy = 2x dx", bool), rewritten("D_x y = 2x", lambda word: False)
+    ('       2x ', '\\frac{dy}{dx} = 2x', '\\frac{d}{dx} y = 2x')
+    >>> rewritten("1 if x > 0, -1 if x < 0", bool), rewritten(r"\frac{dy}{dx}|_{x=2} = 4", bool, "x")
     ('\\begin{cases}1 &  x > 0\\\\-1 &  x < 0\\end{cases}', "y'(2) = 4")
     """
 
     def at_value(match: re.Match[str]) -> str:
-        side = left_side(match["left"] or match["ratio"] or "")
-        value = match["in_braces"] or match["in_parentheses"] or match["value"]
-        above = re.split(r"/|\}\s*\{", match["ratio"] or "y")[0]
-        is_operator = re.sub(r"\\[a-z]+|[\W\d²³]", "", above) in ("", "d")  # d/dx(x) = 1
-        if is_operator or side is None or not side.order or not point or (side.variable or point) != point:
+        left, value = (match["left"] or match["named"] or match["ratio"]), match["at"] or match["index"] or match["value"]
+        side, value = left_side(left), value.strip("{} ")
+        if not point or match["name"] not in (None, point):
             return match[0]
-        return f"{side.letter}{chr(39) * side.order}({value.strip()})"
+        if side is not None and side.order and {*side.variables, side.at} <= {"", point}:
+            return f"{side.letter}{chr(39) * side.order}({value})"
+        return left if value == where and not match["ratio"] else match[0]
 
     line = _EQUALS_BELOW.sub(lambda match: "=".rjust(len(match[0])), line)
-    line = _VALUE.sub(at_value, UPRIGHT_D.sub("d", line))
-    line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(line))))
-    return line if is_known("D") else _DERIVED.sub(r"\1'", line)
+    line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(_VALUE.sub(at_value, line)))))
+    if is_known("D"):
+        return line
+    line = _DERIVED.sub(lambda match: (match[2] or match[3]) + "'" * order_of(match[1]), operators(line, "D"))
+    return _DERIVED_PART.sub(lambda match: leibniz(match[1] + match[2], f"d{point}{match[1]}"), line) if point else line
 
 
 def _with_cases(line: str) -> str:
@@ -224,13 +220,10 @@ def _without_boxes(line: str) -> str:
 
 
 def _as_ratio(line: str) -> str:
-    line = re.sub(r"^(\s*)d\s*(\([^=]*\))\s*/\s*d([a-zA-Z])(?=\s*=)", r"\1d/d\3\2", line)
-    line = re.sub(r"\\[dt]?frac\s*\{\s*d\s*(\([^=]*?\))\s*\}\s*\{\s*d\s*([a-zA-Z])\s*\}", r"d/d\2\1", line)
     match = _DIFFERENTIALS.fullmatch(line)
     if match is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", match[3]).lstrip("-")):
         return line
-    ratio = f"d/d{match[4]}{match[2]}" if match[2].startswith("(") else f"d{match[2]}/d{match[4]}"
-    return f"{match[1]}{ratio} = {match[3]}"
+    return f"{match[1]}{leibniz(match[2], f'd{match[4]}')} = {match[3]}"
 
 
 def lines_of(mine: Any) -> list[tuple[int, Any]]:
@@ -238,9 +231,7 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     lines: list[tuple[int, str]] = []
-    apart = unicodedata.normalize("NFD", as_cases(_BULLET.sub("", mine)).translate(_TYPED))
-    text = unicodedata.normalize("NFC", _DOTTED.sub(lambda dotted: f"\\{_DOTS[dotted[2]]}{{{dotted[1]}}}", apart))
-    rows = enumerate(text.strip("\n").splitlines(), 1)
+    rows = enumerate(normalized(as_cases(_BULLET.sub("", mine))).strip("\n").splitlines(), 1)
     for number, line in [(number, part) for number, row in rows for part in _rows_of(row.partition("#")[0])]:
         code = without_typesetting(line).rstrip()
         if lines and (_GOES_ON.match(code) or _UNFINISHED.search(lines[-1][1])):

@@ -12,10 +12,10 @@ import sympy as sp
 
 from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.answers.answer_problem import DIGITS, AnswerProblem, Reveal, derivative_problem, several_symbols
-from symad.classroom.answers.answer_statements import UPRIGHT_D
-from symad.classroom.answers.answer_text import left_side
+from symad.classroom.answers.answer_text import LeftSide, left_side
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import read_formula
+from symad.classroom.formulas.typesetting import normalized, operators
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
@@ -79,7 +79,7 @@ def _joined(text: str) -> str:
             return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
-    text = UPRIGHT_D.sub("d", text)
+    text = operators(normalized(text), "D")
     text = re.sub(r",?\s*\\q?quad\b", ", ", re.sub(r"<([^<>=]*,[^<>=]*)>", r"⟨\1⟩", text))
     text = re.sub(r"\\[,;:!]", " ", re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text))
     text = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"(\1, \2)", text)
@@ -99,15 +99,11 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
     if not sides:
         left, sides = "", [left]
     bare, side_read = _TYPESET.sub("", left), left_side(left)
-    if side_read is not None and side_read.order == order and side_read.variable:
-        names = [plain(symbol.name) for symbol in symbols]
-        letters = side_read.variable if order > 1 and len(side_read.variable) > 1 else [side_read.variable] * order
-        if all(plain(letter) in names for letter in letters):
-            place = tuple(sorted(names.index(plain(letter)) for letter in letters))
-            others = {side: other for side in sides if (other := left_side(side)) is not None and other.variable}
-            if any(sorted(other.variable) != sorted(side_read.variable) for other in others.values()):
-                raise refusal(f"two derivatives in {statement.strip()!r}", do="write one equation for each")
-            return [(place, side.strip()) for side in sides if side not in others]  # f_xy = f_yx = 2x
+    if side_read is not None and (place := _place(side_read, symbols)) and len(place) == order:
+        others = {side: other for side in sides if (other := left_side(side)) is not None and other.variables}
+        if any(_place(other, symbols) != place for other in others.values()):
+            raise refusal(f"two derivatives in {statement.strip()!r}", do="write one equation for each")
+        return [(place, side.strip()) for side in sides if side not in others]  # f_xy = f_yx = 2x
     if order == 1 and (not left or _NAME.fullmatch(bare) or re.fullmatch("d[a-zA-Z]", bare)):
         sums = [_sum_of_units(side, symbols) for side in sides]
         if all(sums):
@@ -115,6 +111,14 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
     if left and not _NAME.fullmatch(bare):
         raise refusal(f"the left side {left.strip()!r}", do="write ∇f = (..., ...), H = [[...], [...]] or f_x = ...")
     return [entry for side in sides for entry in _vector(side, len(symbols), order)]
+
+
+def _place(side: LeftSide, symbols: Sequence[sp.Symbol]) -> Place:
+    """Return the indices of the variables of a left side; nothing if one of them is no variable."""
+    names = [plain(symbol.name) for symbol in symbols]
+    numbers = {str(k + 1): name for k, name in enumerate(names)}
+    letters = [numbers.get(letter, plain(letter)) for letter in side.variables]
+    return tuple(sorted(map(names.index, letters))) if set(letters) <= set(names) else ()
 
 
 def _sum_of_units(side: str, symbols: Sequence[sp.Symbol]) -> list[tuple[Place, str]]:

@@ -14,7 +14,7 @@ from symad.classroom.formulas.tokens import refuse
 CONDITION_WORDS = r"\b(?:if|for|when|für|falls|wenn|pour|si)\b"  # before a condition, in English, German and French
 OTHERWISE_WORDS = "(?:otherwise|else|sonst|sinon)"
 _CASES = re.compile(  # an array behind an open brace is one, too
-    r"(\\left\s*\\\{\s*)?\\begin\s*\{(?P<name>d?cases|(?(1)array))\}(?:\s*\{[lcr| ]*\})?(?P<rows>.*?)"
+    r"((?:\\left\s*)?\\\{\s*)?\\begin\s*\{(?P<name>d?cases|(?(1)array))\}(?:\s*\{[lcr| ]*\})?(?P<rows>.*?)"
     r"\\end\s*\{(?P=name)\}(?:\s*\\right\s*\.)?",
     re.DOTALL,
 )

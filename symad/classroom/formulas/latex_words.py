@@ -11,10 +11,8 @@ from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
 _DEPTH = 40  # of nested braces
 _SPACES = frozenset(
-    ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad", "~", "\\displaystyle", "\\textstyle", "\\limits", "\\left",
-     "\\right", "\\bigl", "\\bigr", "\\Bigl", "\\Bigr", "\\big", "\\Big", "\\biggl", "\\biggr", "\\middle", "&",
-     "\\(", "\\)", "\\[", "\\]", "\\rm", "\\bf", "\\it", "\\nonumber", "\\mleft", "\\mright", "\\thinspace"]
-)  # fmt: skip
+    ["\\ ", "\\quad", "\\qquad", "~", "&", "\\(", "\\)", "\\[", "\\]", "\\rm", "\\bf", "\\it"]
+)
 _SIGNS = {
     "\\cdot": "*", "\\cdotp": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(",
     "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",
@@ -27,7 +25,7 @@ _ELSEWHERE = {
     "\\pm": "write one of the two signs", "\\mp": "write one of the two signs", "\\infty": "take a finite number",
     "\\ldots": "write out all terms", "\\dots": "write out all terms", "\\cdots": "write out all terms",
     "\\int": "give the formula without an integral", "\\sum": "write out all terms",
-    "\\lim": "give the formula without a limit", "\\partial": "write \\frac{\\partial}{\\partial x} as a whole",
+    "\\lim": "give the formula without a limit",
     "\\lg": "write \\log_{10} or \\log_2", "\\circ": "write f(g(x)) for a composition",
 }  # fmt: skip
 
@@ -84,7 +82,7 @@ class _Rewriter:
 
     def _item(self, before: list[Token]) -> list[Token]:
         word = self._take()
-        if word.kind == "operator" and word.text == "**" and self._next.text in ("{", "\\prime", "\\circ"):
+        if word.kind == "operator" and word.text == "**" and self._next.text in ("{", "\\circ"):
             return self._exponent(word)
         if word.kind == "name" and word.text.endswith("_") and self._next.text == "{":
             return [self._lowered(replace(word, text=word.text[:-1]))]
@@ -136,16 +134,13 @@ class _Rewriter:
         return inside if is_name else _in_parentheses(opened, inside, self.words[self.position - 1])
 
     def _exponent(self, sign: Token) -> list[Token]:
-        """Return an exponent in braces. Primes are no exponent; a number, or words in parentheses, need none."""
+        """Return an exponent in braces. A number, or words in parentheses, need none."""
         opened = self._take()
         following = self.words[self.position : self.position + 2]
         if opened.text == "\\circ" or [word.text for word in following] == ["\\circ", "}"]:
             self.position += 2 * (opened.text == "{")
             return [replace(opened, kind="degree", end=self.words[self.position - 1].end)]
-        inside = self._group(opened) if opened.text == "{" else self._command(opened)
-        if inside and all(word.kind == "prime" for word in inside):
-            marks = "".join(word.text for word in inside)
-            return [Token("prime", marks, sign.column, sign.spaced, inside[-1].end)]
+        inside = self._group(opened)
         is_word = len(inside) == 1 and inside[0].kind == "name" and len(inside[0].text) > 1
         if (len(inside) == 1 and not is_word) or (len(inside) == 3 and inside[0].text == "("):
             return [sign, *inside]
@@ -194,8 +189,6 @@ class _Rewriter:
             return [replace(word, kind="degree", text=name)]
         if word.text in _BARS:
             return [replace(word, kind="bar", text=_BARS[word.text])]
-        if word.text == "\\prime":
-            return [replace(word, kind="prime", text="'")]
         if (reader := self._structures().get(name)) is not None:
             return reader(word)
         if word.text in _UPRIGHT | _FONTS:
@@ -211,8 +204,7 @@ class _Rewriter:
         refuse(self.text, word.column, what, do, "it is not read in a formula")
 
     def _structures(self) -> dict[str, Callable[[Token], list[Token]]]:
-        return {"frac": self._fraction, "dfrac": self._fraction, "tfrac": self._fraction, "cfrac": self._fraction,
-                "sqrt": self._root, "color": self._colored, "textcolor": self._colored}  # fmt: skip
+        return {"frac": self._fraction, "sqrt": self._root, "color": self._colored, "textcolor": self._colored}
 
     def _colored(self, command: Token) -> list[Token]:
         """Leave out the name of a color."""

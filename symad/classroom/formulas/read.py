@@ -36,7 +36,8 @@ from symad.classroom.formulas.formula_names import (
 from symad.classroom.formulas.glued_words import parted
 from symad.classroom.formulas.latex_words import plain_words
 from symad.classroom.formulas.name_readings import NameReadings
-from symad.classroom.formulas.tokens import STYLED, DerivativeSign, Token, asked_back, refuse, scanned
+from symad.classroom.formulas.tokens import LENGTH_LIMIT, DerivativeSign, Token, asked_back, refuse, scanned
+from symad.classroom.formulas.typesetting import normalized
 from symad.errors import NotationWarning
 
 LEFT_SIDE = re.compile(
@@ -110,8 +111,9 @@ def reading(
     ('3,5 is read as 3.5: a decimal comma',)
     """
     start, end = part
-    text = text.translate(STYLED) if isinstance(text, str) else text
     letter = ""
+    if part == (0, None) and isinstance(text, str) and len(text) <= LENGTH_LIMIT:
+        text = normalized(text)
     if part == (0, None) and isinstance(text, str) and (left := LEFT_SIDE.match(text, start)):
         letter = left[1]
         if letter not in names:
@@ -246,6 +248,9 @@ class _Parser(NameReadings):
             return base
         if operator := self.accept("**"):
             written, at = self.written(start, operator), self.token
+            if order := re.match(r"\^\{\(([1-9])\)\}", self.text[operator.column :]):
+                if start.text == "(":  # f^{(4)} is read before
+                    self.two(at, f"{written}^{{({order[1]})}}", written + "'" * int(order[1]), f"{written}^{order[1]}")
             exponent = self.deeper(self._exponent, lists=self.lists)
             self._check_exponent_ends(start, operator, at)
             if self.tokens[self.position - 1].kind == "bang":
