@@ -125,20 +125,21 @@ class AnswerNames:
         """Whether an expression contains f by name."""
         return self.function is not None and expression.has(self.function)
 
-    def _slope(self) -> sp.Expr:
-        return sp.Derivative(self.function(self.point), self.point)  # type: ignore[misc]
+    def _slope(self, order: int = 1) -> sp.Expr:
+        return sp.Derivative(self.function(self.point), (self.point, order))  # type: ignore[misc]
 
     def has_slope(self, expression: sp.Expr) -> bool:
-        """Whether an expression contains y', if an equation defines y."""
-        return bool(self.problem.dependent_name) and expression.has(self._slope())
+        """Whether an expression contains the derivative that is asked for, if an equation defines y."""
+        return bool(self.problem.dependent_name) and expression.has(self._slope(self.problem.count))
 
     def concrete(self, expression: sp.Expr) -> sp.Expr:
         """Return an expression at the point of the problem, with the formula of f for its name."""
         problem = self.problem
         if problem.dependent_name:  # the right derivative for y'
             of_x, y = self.function(self.point), sp.Symbol(problem.dependent_name, real=True)  # type: ignore[misc]
-            (slope,) = problem.truth.values()
-            return expression.doit().subs({self._slope(): slope}).subs(of_x, y)
+            for order in range(problem.count, 0, -1):
+                expression = expression.doit().subs(self._slope(order), problem.general(range(order)))
+            return expression.subs(of_x, y)
         if self.is_named(expression):
             for call in expression.atoms(AppliedUndef):
                 if call.func == self.function and len(call.args) != len(problem.symbols):

@@ -36,7 +36,7 @@ _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s
 _EQUALS_BELOW = re.compile(r"\\(?:overset|stackrel)\s*(\{(?:[^{}]|\{[^{}]*\})*\})\s*\{\s*=\s*\}")  # a reason above
 _VALUE = re.compile(  # y'|_{x=2}, dy/dx at x = 2, f'(x=2) and \frac{dy}{dx}(2) =
     r"(?P<left>[^=,;|]*?)\s*(?:\|\s*_?|\bat\s|(?<=')\()\s*[{(]?\s*(?P<name>[^\W\d]\w*)\s*=\s*(?P<at>(?:[^\s{}()=]|\{[^{}]*\}|\(\w+\))+)\s*[)}]?"
-    r"|(?P<named>[^=,;|]*?)\|_\s*(?P<index>\w+|\{\w+\})|(?P<ratio>\\frac\{[d∂][^{}]+\}\{[^{}]*\})\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
+    r"|(?P<named>[^=,;|]*?)\|_\s*(?P<index>\w+|\{\w+\})|(?P<ratio>\\frac\{[d∂](?:\^\d)?[^\W\d_]\}\{[^{}]*\})\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
 )
 _BRANCH = re.compile(
     rf"\s*([^=]*?\S)\s*{CONDITION_WORDS}([^=]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=]*)"

@@ -85,6 +85,8 @@ def _mistakes(problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequen
         return mistakes_of(problem, levels, written)
     if bad.step.about == problem.value(problem.formula):
         return _of_powers(problem, written)
+    if isinstance(problem, ImplicitProblem) and problem.count > 1:
+        return ()
     if isinstance(problem, ImplicitProblem):
         return of_differentiated_equation(problem, bad.expected[levels] - written)
     if len(problem.symbols) == 1:
