@@ -16,9 +16,11 @@ from symad.classroom.answers.answer_names import AnswerNames
 from symad.classroom.answers.answer_problem import AnswerProblem
 from symad.classroom.answers.answer_statements import Statement, lines_of, rewritten, sides_of, statements
 from symad.classroom.answers.answer_text import left_side, without_note, without_remainder
+from symad.classroom.answers.answer_words import is_prose, words_at_the_end
 from symad.classroom.answers.step_of_quotients import LIMIT, MOVED, STEP, at_zero, completed
 from symad.classroom.equality.equality import agreement
 from symad.classroom.expansion.epsilon import monomial
+from symad.classroom.formulas.cases import condition_of
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import FormulaReading, reading
 from symad.display.mathematics import too_large
@@ -45,6 +47,7 @@ class AnswerStep:
     derives: bool = False  # contains an unevaluated derivative
     notes: tuple[str, ...] = ()  # the assumptions of its reading
     condition: str = ""  # the condition written beside it
+    under: sp.Basic | None = None  # the same as inequalities, if it can be read
     starts: bool = False  # the first side of a statement
     is_left: bool = False  # the left side of an equation
     defines: bool = False  # it only names a part of the formula
@@ -100,6 +103,7 @@ class Reader:
             point = plain(str(self.names.point)) if not self.problem.dependent_name else ""
             line = rewritten(line, self.names.is_known, point, str(self.problem.at.get(self.names.point, "")))
             said = statements(line, self.names.is_known)
+            said = [statement for statement in said if not self._is_prose(number, line, statement)]
             return [step for statement in said for step in self._statement(number, line, statement)]
         parts = line.args if isinstance(line, sp.Equality) else [line]
         sides = [(str(part), FormulaReading(self.names.given(part, number))) for part in parts]
@@ -117,15 +121,29 @@ class Reader:
         if self.problem.taylor and _TAYLOR.fullmatch(cut[0][0]):
             cut = cut[1:]
         own = [left_side(line[start:end]) for _, start, end in cut[:-1]]
-        while own and own[0] is not None and own[0].order == 0 and self.names.is_own_name(own[0]):
-            cut, own = cut[1:], own[1:]  # v(t) = s'(t) = 9.8 t, with the pupil's own name of the function
+        letters = set[str]()
+        while own and (left := own[0]) is not None and self.names.is_own_name(left):
+            if left.order and (not letters or left.letter in letters or left.order == self.problem.count):
+                break
+            letters.add(left.letter)  # a(t) = v'(t) = s''(t) = 9.8, with the pupil's own names of the function
+            cut, own = cut[1:], own[1:]
         sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
         if not goes_on:
             self._set_about([read for _, read in sides])
-        steps = [self._step(number, text, read, self.about, said.condition) for text, read in sides]
+        under = self._condition(number, said.condition)
+        steps = [
+            replace(self._step(number, text, read, self.about, said.condition), under=under) for text, read in sides
+        ]
         if steps and not goes_on:
             steps[0] = replace(steps[0], starts=True, is_left=len(steps) > 1)
         return steps
+
+    def _condition(self, number: int, text: str) -> sp.Basic | None:
+        """Return a condition as inequalities; None if there is none, or it cannot be read."""
+        try:
+            return condition_of(text, lambda side: self.names.concrete(self._read(number, side, 0, len(side)).expression))
+        except (ArgumentError, TypeError):
+            return None
 
     def _set_about(self, sides: Sequence[FormulaReading]) -> None:
         """Note the claim that the sides must equal: the first side if it is f, a derivative or f(x + h)."""
@@ -182,6 +200,9 @@ class Reader:
         before = without_note(line, start, end, self.names.is_known)
         if before < end and not self._is_read(number, line, before, end):
             end = before
+        before = words_at_the_end(line, start, end, self.names.is_known)
+        if before < end and not self._is_read(number, line, start, end):
+            end = before
         if self.problem.taylor and (dots := _DOTS.search(line[start:end])):
             end = start + dots.start()
         if not self.problem.expansion and STEP not in self.names.names.values():
@@ -202,6 +223,11 @@ class Reader:
         point = self.names.point
         moved = self.names.concrete(self.problem.formula.subs(point, point + STEP))
         return replace(read, expression=completed(self.names.concrete(read.expression), moved, self.up_to))
+
+    def _is_prose(self, number: int, line: str, said: Statement) -> bool:
+        """Whether a statement consists of words alone."""
+        text = line[said.start : said.end]
+        return is_prose(text, self.names.is_known) and not self._is_read(number, line, said.start, said.end)
 
     def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
         """Whether a part of a line is a formula."""

@@ -39,6 +39,7 @@ class AnswerNames:
             self._name_epsilons()
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
         self.own: dict[str, sp.Expr] = {}  # parts of the formula named by the answer
+        self.partials: dict[str, sp.Expr] = {}  # F_x and F_y of an equation F(x, y) = 0
         self.function = self._named_function()
         if not problem.expansion:
             self.names |= {letter: CONSTANT for letter in ("c", "C", "const") if not self.is_known(letter)}
@@ -50,6 +51,10 @@ class AnswerNames:
         if problem.dependent_name:  # a differential: 2x dx + 2y dy = 0
             d = sp.Dummy("d", positive=True)
             self.names |= {f"d{self.point}": d, f"d{problem.dependent_name}": d * self._slope()}
+            for variable in (self.point, sp.Symbol(problem.dependent_name, real=True)):
+                partial = sp.diff(problem.formula, variable).subs(variable, variable)
+                self.partials |= {f"{letter}_{variable}": partial for letter in "Ff" if not self.is_known(letter)}
+            self.names |= self.partials
 
     def _named_function(self) -> UndefinedFunction | None:
         """Return f as an undefined function, None if its name has another meaning."""
@@ -159,6 +164,8 @@ class AnswerNames:
         side = left_side(text)
         if side is None or self.function is None or self.point is None:
             return None
+        if (partial := self.partials.get(f"{side.letter}_{''.join(side.variables)}")) is not None and not side.at:
+            return partial
         if side.letter not in self.own and known(self.names, side.letter) not in (None, self.function):
             return None
         at = self.function(self.point)

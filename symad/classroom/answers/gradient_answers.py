@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement
 from typing import Any
 
 import sympy as sp
@@ -32,7 +32,7 @@ Place = tuple[int, ...]  # the indices of the variables of a partial derivative,
 def gradient_problems(
     f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always"
 ) -> dict[Place, AnswerProblem] | None:
-    """Return the problem of each partial derivative of an order; None for a single variable."""
+    """Return the problem of each partial derivative up to an order; None for a single variable."""
     question = several_symbols(f, x)
     if question is None:
         return None
@@ -40,7 +40,8 @@ def gradient_problems(
     if isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
         raise refusal(f"order={order!r} in {len(symbols)} variables", do="give 1 for the gradient, 2 for the Hessian")
     problems: dict[Place, AnswerProblem] = {}
-    for place in combinations_with_replacement(range(len(symbols)), order):
+    places = (combinations_with_replacement(range(len(symbols)), lower) for lower in range(1, order + 1))
+    for place in chain.from_iterable(places):
         inner, last = [symbols[k] for k in place[:-1]], symbols[place[-1]]
         point: Any = {symbol: at.get(symbol, symbol) for symbol in [last, *(s for s in symbols if s != last)]}
         differentiated = sp.diff(formula, *inner) if inner else formula
@@ -80,6 +81,7 @@ def _joined(text: str) -> str:
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
     text = operators(normalized(text), "D")
+    text = re.sub(r"\\frac\s*\{\s*(\([^{}]*,[^{}]*\))\s*\}\s*(?=\{)", r"\1\\frac{1}", text)
     text = re.sub(r",?\s*\\q?quad\b", ", ", re.sub(r"<([^<>=]*,[^<>=]*)>", r"⟨\1⟩", text))
     text = re.sub(r"\\[,;:!]", " ", re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text))
     text = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"(\1, \2)", text)
@@ -99,7 +101,7 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
     if not sides:
         left, sides = "", [left]
     bare, side_read = _TYPESET.sub("", left), left_side(left)
-    if side_read is not None and (place := _place(side_read, symbols)) and len(place) == order:
+    if side_read is not None and (place := _place(side_read, symbols)) and len(place) <= order:
         others = {side: other for side in sides if (other := left_side(side)) is not None and other.variables}
         if any(_place(other, symbols) != place for other in others.values()):
             raise refusal(f"two derivatives in {statement.strip()!r}", do="write one equation for each")
@@ -194,10 +196,11 @@ def checked_gradient(
 ) -> CheckedAnswer:
     """Return the first entry that is not right, checked, else the last one, finished if all entries are present."""
     symbols = list(dict.fromkeys(problem.symbols[0] for problem in problems.values()))
-    entries = entries_of(mine, symbols, len(next(iter(problems))))
+    order = max(map(len, problems))
+    entries = entries_of(mine, symbols, order)
     checked = [check("\n" * (number - 1) + text, problems[place]) for place, number, text in entries]
     bad = next((judgement for right in (False, None) for judgement in checked if judgement.right is right), None)
-    is_complete = {place for place, _, _ in entries} == set(problems)
+    is_complete = {place for place, _, _ in entries} >= {place for place in problems if len(place) == order}
     if bad is not None:
         return bad
     return replace(checked[-1], finished=checked[-1].finished and is_complete)

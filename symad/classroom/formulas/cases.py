@@ -40,10 +40,25 @@ def cases_of(text: str) -> list[tuple[str, str]] | None:
     rows = [row.split("&") for row in match["rows"].split("\\\\") if row.strip()]
     if any(len(row) != 2 for row in rows):
         return None
+    return [(value.strip(" ,"), _without_words(condition)) for value, condition in rows]
+
+
+def _without_words(condition: str) -> str:
+    """Return a condition with plain signs and without words."""
     for sign, written in _SIGNS.items():
-        rows = [[re.sub(written, sign, cell) for cell in row] for row in rows]
-    pairs = [(value.strip(" ,"), _WORDS.sub(lambda part: part[1] or "", condition)) for value, condition in rows]
-    return [(value, re.sub(CONDITION_WORDS, "", condition).strip(" ,.")) for value, condition in pairs]
+        condition = re.sub(written, sign, condition)
+    condition = _WORDS.sub(lambda part: part[1] or "", condition)
+    return re.sub(CONDITION_WORDS, "", condition).strip(" ,.")
+
+
+def condition_of(text: str, read: Callable[[str], sp.Expr]) -> Any:
+    """Return the condition beside a formula as inequalities; None for any other text.
+
+    >>> condition_of("for 0 < x ≤ 1", sp.Symbol), condition_of("in the plane", sp.Symbol)
+    ((x <= 1) & (0 < x), None)
+    """
+    condition = _without_words(text.strip(" ,;:()"))
+    return _condition(text, condition, read) if re.search("[<>]", condition) else None
 
 
 def piecewise(text: str, cases: list[tuple[str, str]], read: Callable[[str], sp.Expr]) -> sp.Expr:

@@ -74,6 +74,8 @@ class DerivativeSign(Token):
 
 def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoReturn:
     """Raise the ArgumentError of a formula, with the text at a column, the advice, and a caret."""
+    ahead, rest = _typed(text[:column]), _typed(text[column:])
+    text, column = ahead + rest, len(ahead)
     start = max(0, min(column - _SHOWN // 2, len(text) - _SHOWN))
     shown = "".join(c if c.isprintable() else "�" for c in text[start : start + _SHOWN])
     before, after = ("… " if start else ""), (" …" if start + _SHOWN < len(text) else "")
@@ -87,12 +89,16 @@ def asked_back(text: str, column: int, what: str, first: str, second: str) -> No
     """Raise the ArgumentError of an ambiguous text with both readings, the usual one first."""
     first, second = (re.sub(r"(?<!\*)\*(?!\*)", "·", reading) for reading in (first, second))
     do = f"write {_line(first)} or {_line(second)}, whichever is meant; recommended: {_line(first)}"
-    refuse(text, column, _line(what) if "\\frac{" in what else what, do, "it has two readings")
+    refuse(text, column, _typed(what), do, "it has two readings")
+
+
+def _typed(text: str) -> str:
+    r"""Return a text with d/dx for each \frac{d}{dx}."""
+    return re.sub(r"\\frac\{([d∂][^{}]*)\}\{([d∂][^{}]*)\}", r"\1/\2", text)
 
 
 def _line(reading: str) -> str:
-    reading = re.sub(r"\\frac\{([d∂][^{}]*)\}\{([d∂][^{}]*)\}", r"\1/\2", reading)
-    shown = " ".join("".join(c if c.isprintable() else " " for c in reading).split())
+    shown = " ".join("".join(c if c.isprintable() else " " for c in _typed(reading)).split())
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN // 2] + " … " + shown[-_SHOWN // 2 :]
 
 
