@@ -206,10 +206,11 @@ def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[boo
 
 
 def _without_f(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judged, ...]:
-    """Return the steps without f itself in statements before the answer: x^(3/2) → 3/2 x^(1/2)."""
+    """Return the steps without f itself before an arrow in the line of the answer: x^(3/2) → 3/2 x^(1/2)."""
     is_f = _is_function(judged, problem)
     first = is_f.index(False) if False in is_f else 0
-    if first and not any(is_f[first:]) and judged[first].step.starts:
+    is_line = judged[first].step.starts and judged[first].step.line == judged[first - 1].step.line
+    if first and not any(is_f[first:]) and is_line:
         return judged[first:]
     return judged
 

@@ -28,6 +28,7 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
+_DELTA = re.compile(r"(?:\\Delta\s*|Δ)x")
 _DECIMAL = re.compile(r"\d[.,]\d|\.\d")
 _TAYLOR = re.compile(r"[A-Z]_?\{?[0-9₀-₉]\}?\s*(?:\(\s*\w\s*\))?")  # T_3(x) =
 _DOTS = re.compile(r"[-+−]\s*(?:\.\.\.|…|\\[lc]?dots)\s*$")
@@ -70,6 +71,8 @@ class Reader:
             steps = [self._coefficients(mine)]
         else:
             lines = lines_of(mine)
+            if not self.problem.expansion:
+                lines = [(number, _DELTA.sub("h", line) if isinstance(line, str) else line) for number, line in lines]
             if any(isinstance(line, str) and MOVED.search(line) for _, line in lines) and not self.problem.expansion:
                 self.names.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
@@ -104,7 +107,7 @@ class Reader:
             line = rewritten(line, self.names.is_known, point, str(self.problem.at.get(self.names.point, "")))
             said = statements(line, self.names.is_known)
             said = [statement for statement in said if not self._is_prose(number, line, statement)]
-            return [step for statement in said for step in self._statement(number, line, statement)]
+            return self._in_order(number, line, said)
         parts = line.args if isinstance(line, sp.Equality) else [line]
         sides = [(str(part), FormulaReading(self.names.given(part, number))) for part in parts]
         self._set_about([read for _, read in sides])
@@ -223,6 +226,21 @@ class Reader:
         point = self.names.point
         moved = self.names.concrete(self.problem.formula.subs(point, point + STEP))
         return replace(read, expression=completed(self.names.concrete(read.expression), moved, self.up_to))
+
+    def _in_order(self, number: int, line: str, said: list[Statement]) -> list[AnswerStep]:
+        """Return the steps of the statements of a line; one that needs a later definition comes after it."""
+        for place, statement in enumerate(said):
+            try:
+                steps = self._statement(number, line, statement)
+            except ArgumentError:
+                later = said[place + 1 :]
+                if not any(self.names.part_named(line[other.start : other.end].partition("=")[0], 2) for other in later):
+                    raise
+                return self._in_order(number, line, later) + self._statement(number, line, statement)
+            if place + 1 == len(said):
+                return steps
+            return steps + self._in_order(number, line, said[place + 1 :])
+        return []
 
     def _is_prose(self, number: int, line: str, said: Statement) -> bool:
         """Whether a statement consists of words alone."""

@@ -182,6 +182,8 @@ class AnswerNames:
             return sp.diff(of, self.point, side.order)
         if side.order == 0:
             return at if side.letter in ("y", "f", self.problem.name) else None
+        if not self.is_known(side.letter) and side.letter not in CONSTANTS:
+            self.names[side.letter] = self.function  # the pupil's own name of the function from here on
         return sp.Derivative(at, (self.point, side.order))
 
     def with_ratios(self, text: str) -> str:

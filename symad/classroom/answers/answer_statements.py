@@ -144,6 +144,7 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
             return f"{side.letter}{chr(39) * side.order}({value})"
         return left if value == where and not match["ratio"] else match[0]
 
+    line = re.sub(r"^(\s*[^\W\d_]'+(?:\(\w\))?)\s*:(?!=)", r"\1 =", line)
     line = _EQUALS_BELOW.sub(lambda match: "=".rjust(len(match[0])), line)
     line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(_VALUE.sub(at_value, line)))))
     if is_known("D"):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from codegen.records import dataclass
 from symad.classroom.formulas.formula_names import CONSTANTS, FUNCTIONS, LETTER_OF
-from symad.classroom.formulas.tokens import LOWERED
+from symad.classroom.formulas.tokens import LOWERED, RAISED
 from symad.classroom.formulas.typesetting import STEP, normalized
 
 _AT = r"(?:[(\[]\s*((?![^()\[\]]*[⁰-⁹²³¹])[^\W\d]\w*(?:\s*,\s*\w+)*|-?[0-9][0-9./]*)\s*[)\]])?"
@@ -18,7 +18,7 @@ _PRIMED = re.compile(  # y'', f'(x), f^{(4)}, f_{xy}, f''_{x^2}
 _RATIO = re.compile(  # \frac{d^2y}{dx^2} and \frac{d}{dx} f
     rf"\\frac\{{[d∂](?:\^([0-9]))?([^\W\d_]?)(?:\([\w, ]*\))?\}}\{{([^{{}}]*)\}}\s*(?:\(\s*)?([^\W\d_]?)\s*{_AT}\s*\)?"
 )
-_OPERATOR = re.compile(rf"\(?((?:[D∂∇](?:\^[0-9])?(?:_?\{{?[0-9]+\}}?)?\s*)+)[(\[]?\s*([^\W\d_])\s*[)\]]?\s*{_AT}\s*\)?")
+_OPERATOR = re.compile(rf"\(?((?:[D∂∇](?:\^[0-9])?(?:_?\{{?[0-9]+\}}?)?(?:\^[0-9])?\s*)+)[(\[]?\s*([^\W\d_])\s*[)\]]?\s*{_AT}\s*\)?")
 _INDEX = re.compile(r",?\s*([^\W\d_](?:_\d)?|\d)(?:\^\{?([2-9])\}?)?")
 _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
@@ -28,7 +28,7 @@ _ENVIRONMENT = re.compile(
     r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber|\\(?:label|tag|[hv]?phantom)\s*\{[^{}]*\}"
 )
 _WORDS = re.compile(
-    r"(?:^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}|\\text\s*\{(\s*(?:for|if|when|where|with|für|falls|pour|si)\b[^{}]*)\})(?=.*\S)"
+    r"(?:^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}|\\text\s*\{(\s*\(?(?:for|if|when|where|with|für|falls|pour|si)\b[^{}]*)\})(?=.*\S)"
 )
 ARROW = r"⇔|⟺|<=>|⇒|→|⟶|⟹|->|=>|\\(?:to|iff|implies|(?:[Ll]ong)?(?:[Ll]eft)?[Rr]ightarrow)(?![a-zA-Z])"
 _SO = re.compile(rf"\s*(?:∴|\\therefore(?![a-zA-Z])|{ARROW})\s*")
@@ -51,7 +51,7 @@ def left_side(text: str) -> LeftSide | None:
     (LeftSide(letter='y', order=2, variables=(), at='x'), ('x', 'x'), ('x', 'y'), None)
     """
     bare = re.sub(r"\\(?:var)?([A-Za-z]+)", lambda word: LETTER_OF.get(word[1], word[0]), text.strip(" $\t"))
-    bare = bare.translate(LOWERED)
+    bare = re.sub("[²³⁴⁵⁶]", lambda high: f"^{high[0].translate(RAISED)}", bare.translate(LOWERED))
     if match := _PRIMED.fullmatch(bare):
         letter, marks, raised, called, braced, low, more, at = match.groups()
         variables = _variables(braced or low or "")
@@ -65,11 +65,9 @@ def left_side(text: str) -> LeftSide | None:
         if len(variables) == int(match[1] or 1):
             return LeftSide(match[2] or match[4] or "f", len(variables), variables, match[5] or "")
     if match := _OPERATOR.fullmatch(bare):
-        numbers = "".join(
-            index * (1 if len(index) > 1 else int(times or 1))
-            for times, index in re.findall(r"[D∂∇](?:\^([0-9]))?_?\{?([0-9]*)", match[1])
-        )
-        times = sum(int(raised or 1) for raised in re.findall(r"[D∂∇](?:\^([0-9]))?", match[1]))
+        parts = re.findall(r"[D∂∇](?:\^([0-9]))?_?\{?([0-9]*)\}?(?:\^([0-9]))?", match[1])
+        numbers = "".join(index * (1 if len(index) > 1 else int(early or late or 1)) for early, index, late in parts)
+        times = sum(int(early or late or 1) for early, _, late in parts)
         return LeftSide(match[2], max(len(numbers), times), tuple(numbers), match[3] or "")
     return None
 

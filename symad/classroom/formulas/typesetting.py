@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _STYLED = (*range(0x1D400, 0x1D800), *range(0xFF01, 0xFF5F), 0x210E, *range(0x2145, 0x2149))
 _SIGNS: dict[int, str | int | None] = {
@@ -68,6 +68,21 @@ def leibniz(above: str, below: str) -> str:
     return f"(\\frac{{{sign}{raised}}}{{{under}}}{of})"
 
 
+def _under(sign: str, names: Sequence[str]) -> str:
+    """Return the denominator of a derivative in these variables: dx^2, ∂x∂y."""
+    if len(set(names)) == 1:
+        return f"{sign}{names[0]}" + (f"^{len(names)}" if len(names) > 1 else "")
+    return "".join(sign + name for name in names)
+
+
+def _called(match: re.Match[str]) -> str:
+    """Return the sign of a derivative from diff(f, x, 2), D[f, {x, 2}] or diff(f, x, y)."""
+    names = list[str]()
+    for part in re.findall(r"[^\W\d]\w*|[2-9]", match["by"]):
+        names += names[-1:] * (int(part) - 1) if part.isdigit() else [part]
+    return leibniz(f"^{len(names)} " * (len(names) > 1) + match["of"].replace("[", "(").replace("]", ")"), _under("d", names))
+
+
 def _fraction(match: re.Match[str]) -> str:
     above, below = match[1], match[2]
     if (differential := re.match(r"\s*[d∂]", above)) and (sign := leibniz(above[differential.end() :], below)):
@@ -94,8 +109,8 @@ def _command(match: re.Match[str]) -> str:
     variables = re.split(r"\s*(?:\}\s*\{|,)\s*", by[1:-1].strip()) if by else [of]
     order = order_of(match["times"] or "") if len(variables) == 1 else len(variables)
     raised = f"^{order}" if order > 1 else ""
-    under = "".join(sign + name for name in variables) + (raised if len(variables) == 1 else "")
-    return leibniz(f"{raised} {of if by else ''}", under) or match[0]
+    names = variables if len(variables) > 1 else variables * order
+    return leibniz(f"{raised} {of if by else ''}", _under(sign, names)) or match[0]
 
 
 def operators(text: str, signs: str) -> str:
@@ -110,8 +125,7 @@ def operators(text: str, signs: str) -> str:
         parts = [(letters or letter, order_of(early or late)) for _, early, letters, letter, late in part.findall(match[0])]
         names = "".join(name * (times if len(name) == 1 else 1) for name, times in parts)
         mark, order = "∂" if "∂" in match[0] else "d", f"^{len(names)}" if len(names) > 1 else ""
-        below = f"{mark}{names[0]}{order}" if len(set(names)) == 1 else "".join(mark + name for name in names)
-        return f"\\frac{{{mark}{order}}}{{{below}}} "
+        return f"\\frac{{{mark}{order}}}{{{_under(mark, names)}}} "
 
     return re.sub(rf"(?<![\w\\])(?:{part.pattern})+(?=[\w(\[\\])", sign, text)
 
@@ -157,6 +171,8 @@ _RULES: list[tuple[str, _Put]] = [
     (r"\^\s*\{\s*\(\s*([1-9])\s*\)\s*\}", r"^{(\1)}"),
     (rf"\\(?P<name>{_COMMAND})\*?\s*(?P<times>\[[^\[\]]*\])?\s*\{{(?P<of>{_GROUPED})\}}"
      rf"(?P<by>(?:\s*{_GROUP})*)", _command),
+    (r"(?<![A-Za-z])(?:diff|Diff|Derivative|D)\s*[(\[]\s*(?P<of>[^(),\[\]]+(?:[(\[][^()\[\]]*[)\]])?[^(),\[\]]*),"
+     r"\s*(?P<by>\{?\s*[^\W\d]\w*(?:\s*[,$]\s*\w+)*\s*\}?)\s*[)\]]", _called),
     (r"\{\s*\}", " "),
     (r"\(\s*([d∂][^\W\d_](?:\([^()]*\))?)\s*\)\s*/\s*\(\s*([d∂][^\W\d_])\s*\)", r"\1/\2"),
     (r"(?<!\w)(d[^\W\d_])\s*(?::|\\over(?![a-z]))\s*(d[^\W\d_])(?!\w)", r"\1/\2"),
@@ -182,7 +198,7 @@ def normalized(text: str) -> str:
     >>> normalized(r"\dv[2]{y}{x} = f″(x)"), normalized("d²f/dx²"), normalized(r"{d y \over d x}"), normalized("ẏ")
     ("\\frac{d^2y}{dx^2} = f''(x)", '\\frac{d^2f}{dx^2}', '\\frac{dy}{dx}', "y'")
     """
-    if text.isascii() and not re.search(r"[\\\"/^{]", text):
+    if text.isascii() and not re.search(r"[\\\"/^{]|diff|Derivative|D\s*[(\[]", text):
         return text
     apart = unicodedata.normalize("NFD", text.translate(_SIGNS))
     dotted = re.sub("(?<![^\\W\\d_])([^\\W\\d_])([\u0307\u0308\u20db\u20dc])(?![^\\W\\d_])", lambda m: m[1] + "'" * _DOTS[m[2]], apart)
