@@ -144,7 +144,9 @@ class Reader:
     def _condition(self, number: int, text: str) -> sp.Basic | None:
         """Return a condition as inequalities; None if there is none, or it cannot be read."""
         try:
-            return condition_of(text, lambda side: self.names.concrete(self._read(number, side, 0, len(side)).expression))
+            return condition_of(
+                text, lambda side: self.names.concrete(self._read(number, side, 0, len(side)).expression)
+            )
         except (ArgumentError, TypeError):
             return None
 
@@ -234,7 +236,9 @@ class Reader:
                 steps = self._statement(number, line, statement)
             except ArgumentError:
                 later = said[place + 1 :]
-                if not any(self.names.part_named(line[other.start : other.end].partition("=")[0], 2) for other in later):
+                if not any(
+                    self.names.part_named(line[other.start : other.end].partition("=")[0], 2) for other in later
+                ):
                     raise
                 return self._in_order(number, line, later) + self._statement(number, line, statement)
             if place + 1 == len(said):

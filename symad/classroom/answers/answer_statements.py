@@ -16,7 +16,9 @@ from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS, as_cases
 from symad.classroom.formulas.typesetting import POWER, leibniz, normalized, operators, order_of
 
-_RELATION = re.compile(r"(?<![-−=])[<>]|[≤≥≠∈∉ℝ∞]|!=|\bD(?:_\{?\w\}?)?\s*=|\breal\b|\breell|\bréel|\\(?:mathbb|infty)|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
+_RELATION = re.compile(
+    r"(?<![-−=])[<>]|[≤≥≠∈∉ℝ∞]|!=|\bD(?:_\{?\w\}?)?\s*=|\breal\b|\breell|\bréel|\\(?:mathbb|infty)|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])"
+)
 _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
     r"(?<!\\)\b(?:for|if|when|where|on|in|with|provided|für|falls|wenn|mit|auf|pour|si|avec|où|sur)\b)"
@@ -34,7 +36,9 @@ _BRANCH = re.compile(  # 1 for x > 0; 1, x > 0; 1 (x > 0); x > 0: 1; 0 otherwise
     rf"|\s*(?P<value>[^=<>]*?\S)\s*(?:{CONDITION_WORDS}|,|\()(?P<where>{_COMPARED}?)\)?\s*"
     rf"|\s*(?P<else>[^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
 )
-_NOWHERE = re.compile(r"[,;]?\s*(?:and\s+)?(?:undefined|not defined|nicht definiert|non défini\w*)\b[^,;]*$", re.IGNORECASE)
+_NOWHERE = re.compile(
+    r"[,;]?\s*(?:and\s+)?(?:undefined|not defined|nicht definiert|non défini\w*)\b[^,;]*$", re.IGNORECASE
+)
 _QUOTED = re.compile(r"^\s*['\"“](.*?)['\"”]+\s*$")
 _BULLET = re.compile(r"^\s*[•▪●‣]\s*", re.MULTILINE)
 _DERIVED = re.compile(rf"\bD({POWER}?)\s*(?:([fy])\s*(?=[(\[=]|$)|[(\[]\s*([fy])\s*[)\]])")
@@ -119,7 +123,9 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
             yield start, match.start()
             return
         says = "=" in rest.partition(",")[0] or _RELATION.search(rest)
-        goes_on = "=" in before or _RELATION.search(rest) or trimmed(code, match.end(), len(code), bool)[0] > match.end()
+        goes_on = (
+            "=" in before or _RELATION.search(rest) or trimmed(code, match.end(), len(code), bool)[0] > match.end()
+        )
         if before.strip() and (arrow or (says and goes_on)):
             yield start, match.start()
             start = match.end()
@@ -136,7 +142,10 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
     """
 
     def at_value(match: re.Match[str]) -> str:
-        left, value = (match["left"] or match["named"] or match["ratio"]), match["at"] or match["index"] or match["value"]
+        left, value = (
+            (match["left"] or match["named"] or match["ratio"]),
+            match["at"] or match["index"] or match["value"],
+        )
         side, value = left_side(left), value.strip("{} ")
         if not point or match["name"] not in (None, point):
             return match[0]

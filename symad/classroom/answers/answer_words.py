@@ -54,7 +54,10 @@ _LEAD = re.compile(
     r"si ha|temos)\b[\s,:]*)\s*",
     re.IGNORECASE,
 )
-_TAIL = re.compile(rf"[,;.]?\s+(?:{_BY}|is|war|ist|est)\s+{_WORDS}$|\s*(?:--|//|\||—|\s[-–]\s|,|\s)\s*(?P<apart>{_WORDS})$", re.IGNORECASE)
+_TAIL = re.compile(
+    rf"[,;.]?\s+(?:{_BY}|is|war|ist|est)\s+{_WORDS}$|\s*(?:--|//|\||—|\s[-–]\s|,|\s)\s*(?P<apart>{_WORDS})$",
+    re.IGNORECASE,
+)
 _FOR_ALL = re.compile(
     r"[\s,(]+(?:(?:for|für|pour|para|per)\s+)?(?:all|every|each|any|alle|jedes|tout|todo|ogni|∀|\\forall)\s+(?:real\s+|reelle\s+|réel\s+)?\w+\)?$",
     re.IGNORECASE,

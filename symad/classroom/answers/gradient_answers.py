@@ -34,7 +34,9 @@ _NAME = re.compile(
     r"|gradient|hessian|hesse-matrix",
     re.IGNORECASE,
 )
-_UNIT = re.compile(r"(?:\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijke])(?:math)?\s*\}?|([îĵêe])\u20d7?)(?:(_)\{?([a-z\d])\}?)?")
+_UNIT = re.compile(
+    r"(?:\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijke])(?:math)?\s*\}?|([îĵêe])\u20d7?)(?:(_)\{?([a-z\d])\}?)?"
+)
 _PLAIN = str.maketrans("îĵê", "ije")
 _BRACKETS = {"langle": "⟨", "rangle": "⟩", "{": "(", "}": ")"}
 _OPENS, _CLOSES = "([{⟨", ")]}⟩"
@@ -77,7 +79,9 @@ def entries_of(mine: Any, symbols: Sequence[sp.Symbol], order: int) -> list[tupl
         raise refusal(f"an answer of type {type(mine).__name__} in several variables", do="give a text")
     result: list[tuple[Place, int, str]] = []
     for number, line in enumerate(_joined(mine).splitlines(), 1):
-        for statement in _statements(line[slice(*trimmed(line, 0, len(line), [symbol.name for symbol in symbols].__contains__))]):
+        for statement in _statements(
+            line[slice(*trimmed(line, 0, len(line), [symbol.name for symbol in symbols].__contains__))]
+        ):
             result += [(place, number, text) for place, text in _entries(statement, symbols, order)]
     if not result:
         raise refusal("an empty answer", do="write a vector such as (2x, 3y), or lines such as f_x = 2x")

@@ -10,9 +10,7 @@ from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
 from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
 _DEPTH = 40  # of nested braces
-_SPACES = frozenset(
-    ["\\ ", "\\quad", "\\qquad", "~", "&", "\\(", "\\)", "\\[", "\\]", "\\rm", "\\bf", "\\it"]
-)
+_SPACES = frozenset(["\\ ", "\\quad", "\\qquad", "~", "&", "\\(", "\\)", "\\[", "\\]", "\\rm", "\\bf", "\\it"])
 _SIGNS = {
     "\\cdot": "*", "\\cdotp": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(",
     "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",

@@ -80,7 +80,9 @@ def _called(match: re.Match[str]) -> str:
     names = list[str]()
     for part in re.findall(r"[^\W\d]\w*|[2-9]", match["by"]):
         names += names[-1:] * (int(part) - 1) if part.isdigit() else [part]
-    return leibniz(f"^{len(names)} " * (len(names) > 1) + match["of"].replace("[", "(").replace("]", ")"), _under("d", names))
+    return leibniz(
+        f"^{len(names)} " * (len(names) > 1) + match["of"].replace("[", "(").replace("]", ")"), _under("d", names)
+    )
 
 
 def _fraction(match: re.Match[str]) -> str:
@@ -122,7 +124,9 @@ def operators(text: str, signs: str) -> str:
     part = re.compile(rf"([{signs}])({POWER}?)_(?:\{{\s*([a-z]+)\s*\}}|([a-z]+))({POWER}?)\s*")
 
     def sign(match: re.Match[str]) -> str:
-        parts = [(letters or letter, order_of(early or late)) for _, early, letters, letter, late in part.findall(match[0])]
+        parts = [
+            (letters or letter, order_of(early or late)) for _, early, letters, letter, late in part.findall(match[0])
+        ]
         names = "".join(name * (times if len(name) == 1 else 1) for name, times in parts)
         mark, order = "∂" if "∂" in match[0] else "d", f"^{len(names)}" if len(names) > 1 else ""
         return f"\\frac{{{mark}{order}}}{{{_under(mark, names)}}} "
@@ -145,7 +149,9 @@ def _roman(match: re.Match[str]) -> str:
 
 
 _Put = str | Callable[[re.Match[str]], str]
-_UPRIGHT_ROMAN = r"(\(\s*(?:\\(?:mathrm|text)\s*\{\s*)?[ivIV]+(?:\s*\})?\s*\)|(?:\\(?:mathrm|text)\s*\{\s*)?[ivIV]{2,3}(?:\s*\})?)"
+_UPRIGHT_ROMAN = (
+    r"(\(\s*(?:\\(?:mathrm|text)\s*\{\s*)?[ivIV]+(?:\s*\})?\s*\)|(?:\\(?:mathrm|text)\s*\{\s*)?[ivIV]{2,3}(?:\s*\})?)"
+)
 _COMMAND = r"dv|odv|od|derivative|diff|pdv|pd|partialderivative|diffp"
 _EQUAL = r"(?=\s*(?:$|[=,;\n$)]))"
 _RULES: list[tuple[str, _Put]] = [
@@ -201,7 +207,11 @@ def normalized(text: str) -> str:
     if text.isascii() and not re.search(r"[\\\"/^{]|diff|Derivative|D\s*[(\[]", text):
         return text
     apart = unicodedata.normalize("NFD", text.translate(_SIGNS))
-    dotted = re.sub("(?<![^\\W\\d_])([^\\W\\d_])([\u0307\u0308\u20db\u20dc])(?![^\\W\\d_])", lambda m: m[1] + "'" * _DOTS[m[2]], apart)
+    dotted = re.sub(
+        "(?<![^\\W\\d_])([^\\W\\d_])([\u0307\u0308\u20db\u20dc])(?![^\\W\\d_])",
+        lambda m: m[1] + "'" * _DOTS[m[2]],
+        apart,
+    )
     text = unicodedata.normalize("NFC", dotted)
     text = re.sub("[ₐₑₕₖₗₘₙₒₚᵣₛₜᵤᵥₓ]+", lambda low: f"_{{{low[0].translate(_LOW)}}}", text)
     text = re.sub("⁽[¹²³⁴⁵⁶⁷⁸⁹ⁱᵛ]+⁾|ⁱᵛ", lambda high: f"^{{{high[0].translate(_HIGH)}}}", text)
