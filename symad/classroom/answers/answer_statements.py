@@ -23,9 +23,7 @@ _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
     r"(?<!\\)\b(?:for|if|when|where|on|in|with|provided|für|falls|wenn|mit|auf|pour|si|avec|où|sur)\b)"
 )
-_BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s*(?:\\?[,;]\s*)?d\s*([a-zA-Z])\s*")
-_EQUALS_BELOW = re.compile(r"\\(?:overset|stackrel)\s*(\{(?:[^{}]|\{[^{}]*\})*\})\s*\{\s*=\s*\}")  # a reason above
 _VALUE = re.compile(  # y'|_{x=2}, dy/dx at x = 2, f'(x=2) and \frac{dy}{dx}(2) =
     r"(?P<left>[^=,;|]*?)\s*(?:\|\s*_?|\bat\s|(?<=')\()\s*[{(]?\s*(?P<name>[^\W\d_]\w*)\s*=\s*(?P<at>(?:[^\s{}()=]|\{[^{}]*\}|\(\w+\))+)\s*[)}]?"
     r"|(?P<named>[^=,;|]*?)\|_\s*(?P<index>\w+|\{\w+\})|(?P<ratio>\\frac\{[d∂](?:\^\d)?[^\W\d_]\}\{[^{}]*\})\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
@@ -133,10 +131,10 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
 
 
 def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where: str = "") -> str:
-    r"""Return a line without boxes and "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x), branches as cases.
+    r"""Return a line without "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x), branches as cases.
 
-    >>> rewritten(r"\boxed{2x}", bool), rewritten("dy = 2x dx", bool), rewritten("D_x y = 2x", lambda word: False)
-    ('       2x ', '\\frac{dy}{dx} = 2x', '\\frac{d}{dx} y = 2x')
+    >>> rewritten("dy = 2x dx", bool), rewritten("D_x y = 2x", lambda word: False)
+    ('\\frac{dy}{dx} = 2x', '\\frac{d}{dx} y = 2x')
     >>> rewritten("1 if x > 0, -1 if x < 0", bool), rewritten(r"\frac{dy}{dx}|_{x=2} = 4", bool, "x")
     ('\\begin{cases}1 &  x > 0\\\\-1 &  x < 0\\end{cases}', "y'(2) = 4")
     """
@@ -154,8 +152,7 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
         return left if value == where and not match["ratio"] else match[0]
 
     line = re.sub(r"^(\s*[^\W\d_]'+(?:\(\w\))?)\s*:(?!=)", r"\1 =", line)
-    line = _EQUALS_BELOW.sub(lambda match: "=".rjust(len(match[0])), line)
-    line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(_VALUE.sub(at_value, line)))))
+    line = AS_IT_VANISHES.sub("", _with_cases(_as_ratio(_VALUE.sub(at_value, line))))
     if is_known("D"):
         return line
     line = _DERIVED.sub(lambda match: (match[2] or match[3]) + "'" * order_of(match[1]), operators(line, "D"))
@@ -177,19 +174,6 @@ def _with_cases(line: str) -> str:
         for branch in branches if branch
     ]  # fmt: skip
     return f"{left}{equals}\\begin{{cases}}" + "\\\\".join(rows) + "\\end{cases}"
-
-
-def _without_boxes(line: str) -> str:
-    while (match := _BOXED.search(line)) is not None:
-        depth, close = 1, match.end()
-        while close < len(line) and depth:
-            depth += {"{": 1, "}": -1}.get(line[close], 0)
-            close += 1
-        if depth:
-            return line
-        inside = line[match.end() : close - 1]
-        line = line[: match.start()] + " " * (match.end() - match.start()) + inside + " " + line[close:]
-    return line
 
 
 def _as_ratio(line: str) -> str:

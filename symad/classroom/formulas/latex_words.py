@@ -10,10 +10,9 @@ from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
 from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
 _DEPTH = 40  # of nested braces
-_SPACES = frozenset(["\\ ", "\\quad", "\\qquad", "~", "&", "\\(", "\\)", "\\[", "\\]", "\\rm", "\\bf", "\\it"])
+_SPACES = frozenset(["\\quad", "\\qquad", "&", "\\[", "\\]"])
 _SIGNS = {
-    "\\cdot": "*", "\\cdotp": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(",
-    "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",
+    "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(", "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",
 }  # fmt: skip
 _BARS = {"\\lvert": "|(", "\\rvert": "|)", "\\vert": "|", "\\mid": "|", "\\|": "|"}
 _UPRIGHT = frozenset(["\\mathrm", "\\operatorname", "\\text", "\\textrm", "\\mathop", "\\mathcal"])
@@ -80,7 +79,7 @@ class _Rewriter:
 
     def _item(self, before: list[Token]) -> list[Token]:
         word = self._take()
-        if word.kind == "operator" and word.text == "**" and self._next.text in ("{", "\\circ"):
+        if word.kind == "operator" and word.text == "**" and self._next.text == "{":
             return self._exponent(word)
         if word.kind == "name" and word.text.endswith("_") and self._next.text == "{":
             return [self._lowered(replace(word, text=word.text[:-1]))]
@@ -134,10 +133,6 @@ class _Rewriter:
     def _exponent(self, sign: Token) -> list[Token]:
         """Return an exponent in braces. A number, or words in parentheses, need none."""
         opened = self._take()
-        following = self.words[self.position : self.position + 2]
-        if opened.text == "\\circ" or [word.text for word in following] == ["\\circ", "}"]:
-            self.position += 2 * (opened.text == "{")
-            return [replace(opened, kind="degree", end=self.words[self.position - 1].end)]
         inside = self._group(opened)
         is_word = len(inside) == 1 and inside[0].kind == "name" and len(inside[0].text) > 1
         if (len(inside) == 1 and not is_word) or (len(inside) == 3 and inside[0].text == "("):
@@ -183,8 +178,6 @@ class _Rewriter:
             return self._space()
         if word.text in _SIGNS:
             return [replace(word, kind="operator", text=_SIGNS[word.text])]
-        if word.text in ("\\degree", "\\%"):
-            return [replace(word, kind="degree", text=name)]
         if word.text in _BARS:
             return [replace(word, kind="bar", text=_BARS[word.text])]
         if (reader := self._structures().get(name)) is not None:
@@ -202,12 +195,7 @@ class _Rewriter:
         refuse(self.text, word.column, what, do, "it is not read in a formula")
 
     def _structures(self) -> dict[str, Callable[[Token], list[Token]]]:
-        return {"frac": self._fraction, "sqrt": self._root, "color": self._colored, "textcolor": self._colored}
-
-    def _colored(self, command: Token) -> list[Token]:
-        """Leave out the name of a color."""
-        self._argument(command)
-        return []
+        return {"frac": self._fraction, "sqrt": self._root}
 
     def _space(self) -> list[Token]:
         """Leave out a space and mark the next word as spaced."""

@@ -156,7 +156,13 @@ _COMMAND = r"dv|odv|od|derivative|diff|pdv|pd|partialderivative|diffp"
 _EQUAL = r"(?=\s*(?:$|[=,;\n$)]))"
 _RULES: list[tuple[str, _Put]] = [
     (r"\\(?:left|right|[bB]igg?[lrm]?|middle|mleft|mright)(?![a-zA-Z])(?:\s*\.)?", " "),
-    (r"(?<!\\)\\(?:[,;:!>]|(?:thinspace|displaystyle|textstyle|limits|nonumber)(?![a-zA-Z]))", " "),
+    (r"(?<!\\)\\(?:[,;:!> ()]|(?:thinspace|displaystyle|textstyle|limits|nonumber|rm|bf|it)(?![a-zA-Z])(?!\s*\{?\s*d\b))|~", " "),
+    (r"\\(?:text)?color\s*\{[^{}]*\}", " "),
+    (r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ(?![a-z])|\\degree(?![a-z])", "°"),
+    (r"\\%", "%"),
+    (rf"\\(?:boxed|fbox|underline)\s*{_BRACED}", r" \1 "),
+    (rf"\\(?:overset|stackrel)\s*{_GROUP}\s*\{{\s*=\s*\}}", "="),
+    (r"\\(?:cdotp?|times|ast)(?![a-zA-Z])\s*", "·"),
     (rf"\{{((?:[^{{}}]|{_GROUP})*?)\\over(?![a-z])((?:[^{{}}]|{_GROUP})*)\}}", r"\\frac{\1}{\2}"),
     (r"\\partial(?![a-zA-Z])\s*", "∂"),
     (r"\\(?:nabla|grad|gradient)(?![a-zA-Z])\s*|∇\u20d7", "∇"),
@@ -177,7 +183,7 @@ _RULES: list[tuple[str, _Put]] = [
     (r"\^\s*\{\s*\(\s*([1-9])\s*\)\s*\}", r"^{(\1)}"),
     (rf"\\(?P<name>{_COMMAND})\*?\s*(?P<times>\[[^\[\]]*\])?\s*\{{(?P<of>{_GROUPED})\}}"
      rf"(?P<by>(?:\s*{_GROUP})*)", _command),
-    (r"(?<![A-Za-z])(?:diff|Diff|Derivative|D)\s*[(\[]\s*(?P<of>[^(),\[\]]+(?:[(\[][^()\[\]]*[)\]])?[^(),\[\]]*),"
+    (r"(?<![A-Za-z])(?:(?:diff|Diff|Derivative)\s*[(\[]|D\s*\[)\s*(?P<of>[^(),\[\]]+(?:[(\[][^()\[\]]*[)\]])?[^(),\[\]]*),"
      r"\s*(?P<by>\{?\s*[^\W\d]\w*(?:\s*[,$]\s*\w+)*\s*\}?)\s*[)\]]", _called),
     (r"\{\s*\}", " "),
     (r"\(\s*([d∂][^\W\d_](?:\([^()]*\))?)\s*\)\s*/\s*\(\s*([d∂][^\W\d_])\s*\)", r"\1/\2"),
