@@ -8,7 +8,7 @@ from collections.abc import Callable
 from codegen.records import dataclass
 from symad.classroom.formulas.formula_names import CONSTANTS, FUNCTIONS, LETTER_OF
 from symad.classroom.formulas.tokens import LOWERED, RAISED
-from symad.classroom.formulas.typesetting import STEP, normalized
+from symad.classroom.formulas.typesetting import STEP
 
 _AT = r"(?:[(\[]\s*((?![^()\[\]]*[⁰-⁹²³¹])[^\W\d]\w*(?:\s*,\s*\w+)*|-?[0-9][0-9./]*)\s*[)\]])?"
 _PRIMED = re.compile(  # y'', f'(x), f^{(4)}, f_{xy}, f''_{x^2}
@@ -38,7 +38,7 @@ _SO = re.compile(rf"\s*(?:∴|\\therefore(?![a-zA-Z])|{ARROW})\s*")
 
 @dataclass(frozen=True)
 class LeftSide:
-    """The meaning of a left side such as y'' or dy/dx: the function's letter, the order, the variables, its argument."""
+    """The meaning of a left side such as y'' or dy/dx: the function's letter, order, variables and argument."""
 
     letter: str
     order: int
@@ -47,9 +47,9 @@ class LeftSide:
 
 
 def left_side(text: str) -> LeftSide | None:
-    """Return the meaning of a left side that is no formula: y, y', dy/dx, f_xy, D f; None for any other text.
+    r"""Return the meaning of a left side that is no formula: y, y', dy/dx, f_xy, D f; None for any other text.
 
-    >>> left_side("y''(x)"), left_side(normalized("d²y/dx²")).variables, left_side("f_{xy}").variables, left_side("2x")
+    >>> left_side("y''(x)"), left_side(r"\frac{d^2y}{dx^2}").variables, left_side("f_{xy}").variables, left_side("2x")
     (LeftSide(letter='y', order=2, variables=(), at='x'), ('x', 'x'), ('x', 'y'), None)
     """
     bare = re.sub(r"\\(?:var)?([A-Za-z]+)", lambda word: LETTER_OF.get(word[1], word[0]), text.strip(" $\t"))
@@ -58,7 +58,7 @@ def left_side(text: str) -> LeftSide | None:
         letter, marks, raised, called, braced, low, more, at = match.groups()
         variables = _variables(braced or low or "")
         order = marks.count("'") + len(more or "") + int(raised or called or 0)
-        if (braced or low) and not variables or (called and not at):
+        if ((braced or low) and not variables) or (called and not at):
             return None
         variables = variables * order if len(variables) == 1 and order > 1 else variables
         return LeftSide(letter, max(order, len(variables)), variables, at or "")

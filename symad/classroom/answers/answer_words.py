@@ -15,8 +15,8 @@ IsKnown = Callable[[str], bool]
 _CONNECTIVE = re.compile(
     r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|(?:we|i) (?:get|have|obtain|find)|"
     r"(?:i think )?(?:it is|it's|that is|this is)|it follows that|put|set|for|giving|gives|about|approximately|roughly|"
-    r"somit|daher|folglich|dann|also|sei|setze|ist|mit|und|es gilt|gilt|etwa|rund|donc|alors|ainsi|soit|avec|et|on a|on pose|"
-    r"on obtient|environ|entonces|luego|por tanto|allora|quindi|dunque|portanto|logo|dus|więc|значит)\b[\s,:]*",
+    r"somit|daher|folglich|dann|also|sei|setze|ist|mit|und|es gilt|gilt|etwa|rund|donc|alors|ainsi|soit|avec|et|on a|"
+    r"on pose|on obtient|environ|entonces|luego|por tanto|allora|quindi|dunque|portanto|logo|dus|więc|значит)\b[\s,:]*",
     re.IGNORECASE,
 )
 _LABEL = re.compile(

@@ -113,7 +113,7 @@ def _stands_in(letter: str, formula: str) -> bool:
 
 
 def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:
-    """Return the problem of dy/dx, or of a higher order, under an equation. y is the other name, or the one called y."""
+    """Return the problem of dy/dx, or of a higher order. y is the other name in the equation, or the one called y."""
     if not isinstance(x, str | sp.Symbol) or isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
         do = f"name one variable, such as x, and ask for an order of 1 to {_MOST_ORDER}"
         raise refusal("an equation as a question", do=do)

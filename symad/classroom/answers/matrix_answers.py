@@ -20,6 +20,7 @@ from symad.classroom.answers.answer_problem import AnswerProblem, Reveal
 from symad.classroom.answers.answer_statements import lines_of, sides_of
 from symad.classroom.answers.answer_text import left_side
 from symad.classroom.answers.mistakes import Mistake
+from symad.classroom.formulas.typesetting import normalized
 from symad.tracing.calling.user_place import refusal
 
 _SIZE = 3  # rows of the random matrices
@@ -29,12 +30,12 @@ _DIGITS = 60
 _STEP = mp.mpf(10) ** -20
 _AGREED = mp.mpf(10) ** -25
 _MARKS = re.compile(
-    r"(?<=[A-Za-df-z)\]}])\s*\^\{?\s*-?\s*(?:T(?![a-z])|\\top)|ᵀ|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det)(?![a-z])|\\top"
+    r"(?<=[A-Za-df-z)\]}])\s*\^\{?\s*-?\s*T(?![a-z])|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det)(?![a-z])"
 )
 _LEFT = re.compile(r"\s*(?:∇|\\nabla|d|∂|\\frac\s*\{\s*(?:\\partial|d))")
 _PLAIN = [
-    (r"\\(?:left|right|,|;|!|quad|mathrm|operatorname|mathbf|boldsymbol)", " "), (r"\\(?:top|intercal)", "T"),
-    (r"ᵀ", "^T"), (r"\\\||\|\|", "‖"), (r"\\(?:cdot|times)|·", "*"), (r"\\(log|ln|det|tr|lambda)", r"\1 "),
+    (r"\\(?:quad|mathrm|operatorname|mathbf|boldsymbol)", " "),
+    (r"\\\||\|\|", "‖"), (r"\\times|·", "*"), (r"\\(log|ln|det|tr|lambda)", r"\1 "),
     (r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"((\1)/(\2))"), (r"\\frac\s*(\d)\s*(\d)", r"(\1/\2)"), (r"[−–]", "-"),
     (r"[{\[]", "("), (r"[}\]]", ")"), (r"²", "^2"), (r"⁻¹", "^(-1)"), (r"½", "(1/2)"),
 ]  # fmt: skip
@@ -57,7 +58,7 @@ def is_of_matrices(f: Any, x: Any, mine: Any) -> bool:
     if not (isinstance(f, str) and isinstance(x, str) and len(x) == 1 and x != "T"):
         return False
     by_change = isinstance(mine, str) and x.isupper() and re.search(rf"(?<![A-Za-z])d{x}", mine) is not None
-    return by_change or _MARKS.search(f) is not None
+    return by_change or _MARKS.search(normalized(f)) is not None
 
 
 class _MatrixFormula:
@@ -136,6 +137,7 @@ class _MatrixFormula:
 
 
 def _words(text: str, where: str) -> list[str]:
+    text = normalized(text)
     for pattern, put in _PLAIN:
         text = re.sub(pattern, put, text)
     words, place = list[str](), 0

@@ -319,10 +319,10 @@ def product(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     if constants and whole != -1:
         words: Words = ("You took 1 for the derivative of the constant ", whole)
         yield Wrong("constant", words, along(node, tangents) + sp.Mul(*factors))
-    if len(factors) == 1 and factors[0].is_Pow and factors[0].exp.is_Integer and whole.is_Rational:
-        if (root := sp.real_root(whole, factors[0].exp)).is_Rational:
-            words = ("You did not raise ", root, " to the power ", factors[0].exp)
-            yield Wrong("algebra", words, root * along(factors[0], tangents))
+    is_power = len(factors) == 1 and factors[0].is_Pow and factors[0].exp.is_Integer and whole.is_Rational
+    if is_power and (root := sp.real_root(whole, factors[0].exp)).is_Rational:
+        words = ("You did not raise ", root, " to the power ", factors[0].exp)
+        yield Wrong("algebra", words, root * along(factors[0], tangents))
     if len(factors) > 1:
         yield from _parts_of_product(node, whole, factors, tangents)
 

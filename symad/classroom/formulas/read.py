@@ -248,9 +248,8 @@ class _Parser(NameReadings):
             return base
         if operator := self.accept("**"):
             written, at = self.written(start, operator), self.token
-            if order := re.match(r"\^\{\(([1-9])\)\}", self.text[operator.column :]):
-                if start.text == "(":  # f^{(4)} is read before
-                    self.two(at, f"{written}^{{({order[1]})}}", written + "'" * int(order[1]), f"{written}^{order[1]}")
+            if start.text == "(" and (order := re.match(r"\^\{\(([1-9])\)\}", self.text[operator.column :])):
+                self.two(at, f"{written}^{{({order[1]})}}", written + "'" * int(order[1]), f"{written}^{order[1]}")
             exponent = self.deeper(self._exponent, lists=self.lists)
             self._check_exponent_ends(start, operator, at)
             if self.tokens[self.position - 1].kind == "bang":

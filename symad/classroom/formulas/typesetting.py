@@ -15,7 +15,7 @@ _SIGNS: dict[int, str | int | None] = {
     code: letter for code in _STYLED if len(letter := unicodedata.normalize("NFKC", chr(code))) == 1
 }
 _SIGNS |= str.maketrans("\u2219\u2022\u2062\u2061ƒ´`′’‘ʹˈ", "··· f'''''''", "\u200b\u2060\ufeff")
-_SIGNS |= str.maketrans({"″": "''", "‴": "'''", "⁗": "''''", "ᵀ": "^T"})
+_SIGNS |= {ord("″"): "''", ord("‴"): "'''", ord("⁗"): "''''", ord("ᵀ"): "^T"}
 _DOTS = {"\u0307": 1, "\u0308": 2, "\u20db": 3, "\u20dc": 4, "dot": 1, "ddot": 2, "dddot": 3, "ddddot": 4}
 _LOW = str.maketrans("ₐₑₕₖₗₘₙₒₚᵣₛₜᵤᵥₓ", "aehklmnoprstuvx")
 _HIGH = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹ⁱᵛ⁽⁾", "123456789iv()")
@@ -156,7 +156,8 @@ _COMMAND = r"dv|odv|od|derivative|diff|pdv|pd|partialderivative|diffp"
 _EQUAL = r"(?=\s*(?:$|[=,;\n$)]))"
 _RULES: list[tuple[str, _Put]] = [
     (r"\\(?:left|right|[bB]igg?[lrm]?|middle|mleft|mright)(?![a-zA-Z])(?:\s*\.)?", " "),
-    (r"(?<!\\)\\(?:[,;:!> ()]|(?:thinspace|displaystyle|textstyle|limits|nonumber|rm|bf|it)(?![a-zA-Z])(?!\s*\{?\s*d\b))|~", " "),
+    (r"(?<!\\)\\(?:[,;:!> ()]|(?:thinspace|displaystyle|textstyle|limits|nonumber)(?![a-zA-Z]))|~", " "),
+    (r"\\(?:rm|bf|it)(?![a-zA-Z])(?!\s*\{?\s*d\b)", " "),
     (r"\\(?:text)?color\s*\{[^{}]*\}", " "),
     (r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ(?![a-z])|\\degree(?![a-z])", "°"),
     (r"\\%", "%"),
@@ -166,7 +167,8 @@ _RULES: list[tuple[str, _Put]] = [
     (rf"\{{((?:[^{{}}]|{_GROUP})*?)\\over(?![a-z])((?:[^{{}}]|{_GROUP})*)\}}", r"\\frac{\1}{\2}"),
     (r"\\partial(?![a-zA-Z])\s*", "∂"),
     (r"\\(?:nabla|grad|gradient)(?![a-zA-Z])\s*|∇\u20d7", "∇"),
-    (r"\^\s*(?:\\(?:top|intercal)(?![a-z])|⊤|\{\s*(?:\\(?:math|text)[a-z]+\s*)?\{?\s*(?:T|⊤|\\top|\\intercal)\s*\}?\s*\})", "^T"),
+    (r"\\(?:top|intercal)(?![a-z])|⊤", "T"),
+    (r"\^\s*\{\s*(?:\\(?:math|text)[a-z]+\s*)?\{?\s*T\s*\}?\s*\}", "^T"),
     (r"\\(?:mathrm|mathit|text|textrm|operatorname)\s*\{\s*([dD])\s*\}\s*", r"\1"),
     (r"\{\s*\\(?:rm|mathrm|text)\s*d\s*\}\s*|\\(?:rm|mathrm|text)\s*(?:\{\s*d\s*\}|d(?![a-z]{2}))\s*", "d"),
     (r"\\(?:dd|dif|diffd|differential)(?![a-zA-Z])\s*(?:\{\s*(\w+)\s*\})?\s*", r"d\1"),
@@ -174,12 +176,13 @@ _RULES: list[tuple[str, _Put]] = [
     (r"\\(?:dfrac|tfrac|cfrac|nicefrac|sfrac|flatfrac)(?![a-zA-Z])", r"\\frac"),
     (r"\\frac\s*([dD∂])\s*(?=\{)", r"\\frac{\1}"),
     (r"\\(d{1,4}ot)(?![a-z])\s*(?:\{\s*([^\W\d_])\s*\}|([^\W\d_]))", lambda m: (m[2] or m[3]) + "'" * _DOTS[m[1]]),
-    (r"\^\s*(?:\{[\s{}^]*((?:\\prime\s*|'\s*)+)[\s{}]*\}|\\prime(?![a-z]))", lambda m: "'" * max(1, len(re.findall(r"\\prime|'", m[1] or "")))),
-    (r"(?<=[\w')])\\prime(?![a-z])", "'"),
+    (r"\\prime(?![a-z])\s*", "'"),
+    (r"\^\s*(?:\{[\s{}^]*((?:'\s*)+)[\s{}]*\}|('))", lambda m: (m[1] or m[2]).replace(" ", "")),
     (r"'\{\s*\}'", "''"),
     (r"(?<=[a-zA-Z)\]'}])[\"”“]", "''"),
     (r"(^|[=+\-*/(,]\s*)\{\s*([a-zA-Z])\s*\}(?=\s*')", r"\1\2"),
-    (rf"(?<!\\)([fghysFGH])\s*\^\s*(?:\{{\s*{_UPRIGHT_ROMAN}\s*\}}|{_UPRIGHT_ROMAN}(?![a-zA-Z\d]))|(\))\s*\^\s*(?:\{{\s*)?\(([ivIV]{{2,3}})\)(?:\s*\}})?", _roman),
+    (rf"(?<!\\)([fghysFGH])\s*\^\s*(?:\{{\s*{_UPRIGHT_ROMAN}\s*\}}|{_UPRIGHT_ROMAN}(?![a-zA-Z\d]))"
+     r"|(\))\s*\^\s*(?:\{\s*)?\(([ivIV]{2,3})\)(?:\s*\})?", _roman),
     (r"\^\s*\{\s*\(\s*([1-9])\s*\)\s*\}", r"^{(\1)}"),
     (rf"\\(?P<name>{_COMMAND})\*?\s*(?P<times>\[[^\[\]]*\])?\s*\{{(?P<of>{_GROUPED})\}}"
      rf"(?P<by>(?:\s*{_GROUP})*)", _command),
@@ -192,9 +195,11 @@ _RULES: list[tuple[str, _Put]] = [
 _LATER: list[tuple[str, _Put]] = [
     (rf"\(\s*\\frac\{{([d∂])\}}\{{([d∂][^{{}}]*)\}}\s*\)\s*({POWER}?)(?=\s*[\w(\[\\])",
      lambda m: f"\\frac{{{m[1]}{m[3] and '^' + str(order_of(m[3]))}}}{{{m[2]}{m[3] and '^' + str(order_of(m[3]))}}}"),
-    (rf"\\frac\{{([d∂])\}}\{{([d∂][^{{}}^]+)\}}\s*\(?\s*\\frac\{{[d∂](?:\^(\d))?([^\W\d_](?:\([^()]*\))?)\}}\{{([d∂][^{{}}]*)\}}\s*\)?{_EQUAL}",
+    (rf"\\frac\{{([d∂])\}}\{{([d∂][^{{}}^]+)\}}\s*\(?\s*\\frac\{{[d∂](?:\^(\d))?([^\W\d_](?:\([^()]*\))?)\}}"
+     rf"\{{([d∂][^{{}}]*)\}}\s*\)?{_EQUAL}",
      _of_derivative),
-    (r"\(\s*(\\frac\{[d∂](?:\^\d)?[^\W\d_][^{}]*\}\{[d∂][^{}]*\})\s*\)(?:_(?:\{[a-z,]+\}|[a-z]))?(?=\s*(?:\(\w+\)|=|\||_))", r"\1"),
+    (r"\(\s*(\\frac\{[d∂](?:\^\d)?[^\W\d_][^{}]*\}\{[d∂][^{}]*\})\s*\)(?:_(?:\{[a-z,]+\}|[a-z]))?"
+     r"(?=\s*(?:\(\w+\)|=|\||_))", r"\1"),
     (r"(\\frac\{[d∂][^{}]*\}\{[d∂][^{}]*\})\s*_(?=\{\s*\w+\s*=)", r"\1|_"),
     (r"\(([^\W\d_])_\{?([a-z])\}?\)_\{?([a-z])\}?", r"\1_{\2\3}"),
     (r"\\eval\s*" + _BRACED + r"(?=\s*_)", r"\1|"),
