@@ -124,7 +124,8 @@ class AnswerNames:
         """Return whether a left side such as v(t), or v(3) at the point 3, is what the pupil calls the function."""
         numbers = re.fullmatch("-?[0-9.]+", left.at)
         is_there = not numbers or (self.point and self.problem.value(self.point) == sp.Rational(left.at))
-        return bool(is_there) and not self.is_known(left.letter)
+        is_own = known(self.names, left.letter) in (None, self.function) and left.letter not in "fy" + self.problem.name
+        return bool(is_there) and is_own
 
     def is_named(self, expression: sp.Expr) -> bool:
         """Whether an expression contains f by name."""

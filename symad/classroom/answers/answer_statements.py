@@ -17,7 +17,7 @@ from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS, as_
 from symad.classroom.formulas.typesetting import POWER, leibniz, normalized, operators, order_of
 
 _RELATION = re.compile(
-    r"(?<![-−=])[<>]|[≤≥≠∈∉ℝ∞]|!=|\bD(?:_\{?\w\}?)?\s*=|\breal\b|\breell|\bréel|\\(?:mathbb|infty)|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])"
+    r"(?<![-−=])[<>]|[≤≥≠∈∉ℝ∞]|!=|\bD(?:_\{?\w\}?)?\s*=\s*(?:ℝ|R\b|[(\[{\\])|\breal\b|\breell|\bréel|\\(?:mathbb|infty)|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])"
 )
 _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
@@ -34,6 +34,7 @@ _BRANCH = re.compile(  # 1 for x > 0; 1, x > 0; 1 (x > 0); x > 0: 1; 0 otherwise
     rf"|\s*(?P<value>[^=<>]*?\S)\s*(?:{CONDITION_WORDS}|,|\()(?P<where>{_COMPARED}?)\)?\s*"
     rf"|\s*(?P<else>[^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
 )
+_IN_BRACES = re.compile(r"^\{([^{}]*)\}$")
 _NOWHERE = re.compile(
     r"[,;]?\s*(?:and\s+)?(?:undefined|not defined|nicht definiert|non défini\w*)\b[^,;]*$", re.IGNORECASE
 )
@@ -103,7 +104,7 @@ def _conditional(text: str) -> int | None:
 
 def _has_equation(text: str) -> bool:
     """Whether a text contains an equals sign that is no part of another relation, nor of a domain D = ..."""
-    return "=" in re.sub(r"[<>!]=|\bD(?:_\{?\w\}?)?\s*=", "", text)
+    return "=" in re.sub(r"[<>!]=|\bD(?:_\{?\w\}?)?\s*=\s*(?=ℝ|R\b|[(\[{\\])", "", text)
 
 
 def _depth(text: str) -> int:
@@ -153,7 +154,7 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
 
     line = re.sub(r"^(\s*[^\W\d_]'+(?:\(\w\))?)\s*:(?!=)", r"\1 =", line)
     line = AS_IT_VANISHES.sub("", _with_cases(_as_ratio(_VALUE.sub(at_value, line))))
-    if is_known("D"):
+    if any(is_known(name) for name in ("D", *re.findall(r"\bD_\w+", line.replace("{", "")))):
         return line
     line = _DERIVED.sub(lambda match: (match[2] or match[3]) + "'" * order_of(match[1]), operators(line, "D"))
     return _DERIVED_PART.sub(lambda match: leibniz(match[1] + match[2], f"d{point}{match[1]}"), line) if point else line
@@ -164,7 +165,7 @@ def _with_cases(line: str) -> str:
     if "{cases}" in line:
         return line
     left, equals, text = line.partition("=") if re.match(r"[^<>≤≥=]*=(?!=)", line) else ("", "", line)
-    text = re.sub(r"\belse\s+(\S+)\s*$", r", \1 otherwise", _NOWHERE.sub("", text.strip(" .{}")))
+    text = re.sub(r"\belse\s+(\S+)\s*$", r", \1 otherwise", _NOWHERE.sub("", _IN_BRACES.sub(r"\1", text.strip(" ."))))
     parts = re.split(r";\s*" if ";" in text else r",\s+|\s+(?:and|und|et)\s+", text)
     branches = [_BRANCH.fullmatch(part) for part in parts]
     if len(parts) < 2 or not all(branches):

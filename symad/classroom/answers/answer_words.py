@@ -21,7 +21,7 @@ _CONNECTIVE = re.compile(
 )
 _LABEL = re.compile(
     r"\s*(?:[^\W\d_](?:[^\W\d_]|[ -])+|\(?[a-z0-9]\)|[1-9](?:st|nd|rd|th))\s*:(?!=)\s*"
-    r"|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\)|ans\.|\*\*?(?=.*\*)|:(?!=))\s*",
+    r"|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+|\s*(?:ans\.|\*\*?(?=.*\*)|:(?!=))\s*",
     re.IGNORECASE,
 )
 _ORDINAL = (
@@ -55,9 +55,10 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    rf"[,;.]?\s+(?:{_BY}|is|war|ist|est)\s+{_WORDS}$|\s*(?:--|//|\||—|\s[-–]\s|,|\s)\s*(?P<apart>{_WORDS})$",
+    rf"[,;.]?\s+(?:{_BY}|is|war|ist|est)\s+(?P<reason>{_WORDS})$|\s*(?:--|//|\||—|\s[-–]\s|,|\s)\s*(?P<apart>{_WORDS})$",
     re.IGNORECASE,
 )
+_DENIES = frozenset(["not", "nicht", "kein", "pas", "non", "wrong", "false", "falsch", "faux", "or", "oder", "ou"])
 _FOR_ALL = re.compile(
     r"[\s,(]+(?:(?:for|für|pour|para|per)\s+)?(?:all|every|each|any|alle|jedes|tout|todo|ogni|∀|\\forall)\s+(?:real\s+|reelle\s+|réel\s+)?\w+\)?$",
     re.IGNORECASE,
@@ -65,10 +66,11 @@ _FOR_ALL = re.compile(
 _END = re.compile(
     r"(?:\s|;|,|(?<=\s)\.|\*|∎|□|✓|\\checkmark(?![a-z])|//|\\blacksquare|\\qed|Q\.E\.D\.|QED|\bq\.e\.d\.)+$"
 )
-_SI = r"(?:cm|km|mm|kg|m|s|g|h|N|J|W|rad|K|Pa|V|A|min)"
+_SI = r"(?:cm|km|mm|kg|m|s|g|N|J|W|rad|K|Pa|V|A)"
+_PER = rf"(?:{_SI}|h|min)"
 _UNIT = re.compile(
-    rf"(?:\s+|\s*(?=[(\[]))(?:\\(?:text|mathrm)\s*\{{\s*)?[(\[]?(?:{_SI}(?:\s*[/·*\s]\s*{_SI}(?:\s*\^\s*\{{?-?[0-9]\}}?|[²³]|⁻[¹²])?)*"
-    rf"|\\frac\{{{_SI}\}}\{{{_SI}(?:\^\{{?[0-9]\}}?)?\}}|(?:met(?:er|re)s?|units?|seconds?)(?:\s+(?:per|pro|par)\s+\w+)?)[)\]]?(?:\s*\}})?$"
+    rf"(?:\s+|\s*(?=[(\[]))(?:\\(?:text|mathrm)\s*\{{\s*)?[(\[]?(?:{_SI}(?:\s*[/·*\s]\s*{_PER}(?:\s*\^\s*\{{?-?[0-9]\}}?|[²³]|⁻[¹²])?)*"
+    rf"|\\frac\{{{_SI}\}}\{{{_PER}(?:\^\{{?[0-9]\}}?)?\}}|(?:met(?:er|re)s?|units?|seconds?)(?:\s+(?:per|pro|par)\s+\w+)?)[)\]]?(?:\s*\}})?$"
 )
 
 
@@ -104,14 +106,16 @@ def _are_words(text: str, is_known: IsKnown) -> bool:
     """Whether a text has words, and none of them is a name or a function."""
     words = re.findall(r"[^\W\d_]+", text)
     names = [word for word in words if (len(word) > 1 and is_known(word)) or word in FUNCTIONS or word in CONSTANTS]
-    return not names and any(len(word) > 2 for word in words)
+    return not names and any(len(word) > 2 for word in words) and _DENIES.isdisjoint(words)
 
 
 def words_at_the_end(line: str, start: int, end: int, is_known: IsKnown) -> int:
     """Return where a reason at the end of a side begins: "2x by the power rule"; the end without one."""
     stop = start + len(line[start:end].rstrip(" .;$"))
     match = _TAIL.search(line, start, stop)
-    if match is None or not line[start : match.start()].strip() or not _are_words(match[0], is_known):
+    if match is None or not line[start : match.start()].strip():
+        return end
+    if not _are_words(match["reason"] or match["apart"], is_known):
         return end
     return match.start() if not match["apart"] or _OF_RULES.search(match["apart"]) else end
 

@@ -98,7 +98,7 @@ def _joined(text: str) -> str:
             return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
-    text = operators(normalized(text), "D")
+    text = normalized(text)
     text = re.sub(r"\\frac\s*\{\s*(\([^{}]*,[^{}]*\))\s*\}\s*(?=\{)", r"\1\\frac{1}", text)
     text = re.sub(r",?\s*\\q?quad\b", ", ", re.sub(r"<([^<>=]*,[^<>=]*)>", r"⟨\1⟩", text))
     text = re.sub(r"\s(?:and|und|et|sowie)\s|(?<=[^,\s])\s{2,}(?=[^=\s(,;][^=,;\n]*=)", ", ", text)
@@ -118,7 +118,7 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
     left, *sides = _parts(statement, "=")
     if not sides:
         left, sides = "", [left]
-    bare, side_read = _TYPESET.sub("", left), left_side(left)
+    bare, side_read = _TYPESET.sub("", left), left_side(operators(left, "D"))
     if side_read is not None and (place := _place(side_read, symbols)) and len(place) <= order:
         others = {side: other for side in sides if (other := left_side(side)) is not None and other.variables}
         if any(_place(other, symbols) != place for other in others.values()):

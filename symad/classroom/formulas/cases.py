@@ -20,6 +20,11 @@ _CASES = re.compile(  # an array behind an open brace is one, too
 )
 _WORDS = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
 _SIGNS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}
+# all numbers, or all but single ones
+_EVERYWHERE = re.compile(
+    r"(?:ℝ|\\mathbb\s*\{?R\}?|\bR)\s*(?:$|\\setminus|\\\s*[{]|\\backslash)|\breal|\breell|\bréel|≠|\\neq?(?![a-z])"
+)
+_INTERVAL = re.compile(r"(\w+)\s*(?:∈|\\in(?![a-z])|\bin\b)\s*[(\[]\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*[)\]]")
 _COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 
@@ -57,7 +62,15 @@ def condition_of(text: str, read: Callable[[str], sp.Expr]) -> Any:
     >>> condition_of("for 0 < x ≤ 1", sp.Symbol), condition_of("in the plane", sp.Symbol)
     ((x <= 1) & (0 < x), None)
     """
-    condition = _without_words(text.strip(" ,;:()"))
+    condition = _without_words(text.strip(" ,;:"))
+    if _EVERYWHERE.search(condition):
+        return sp.true
+    if (interval := _INTERVAL.search(condition)) is not None:
+        bounds = [None if "∞" in side or "infty" in side else read(side) for side in interval.groups()[1:]]
+        name = read(interval[1])
+        sides = zip(bounds, (sp.Gt, sp.Lt), strict=True)
+        return sp.And(*(compare(name, bound) for bound, compare in sides if bound is not None))
+    condition = condition.strip("()")
     return _condition(text, condition, read) if re.search("[<>]", condition) else None
 
 
