@@ -124,8 +124,7 @@ class AnswerNames:
         """Return whether a left side such as v(t), or v(3) at the point 3, is what the pupil calls the function."""
         numbers = re.fullmatch("-?[0-9.]+", left.at)
         is_there = not numbers or (self.point and self.problem.value(self.point) == sp.Rational(left.at))
-        is_own = known(self.names, left.letter) in (None, self.function) and left.letter not in "fy" + self.problem.name
-        return bool(is_there) and is_own
+        return bool(is_there) and not self.is_known(left.letter)
 
     def is_named(self, expression: sp.Expr) -> bool:
         """Whether an expression contains f by name."""
@@ -182,7 +181,8 @@ class AnswerNames:
         if of != at:
             return sp.diff(of, self.point, side.order)
         if side.order == 0:
-            return at if side.letter in ("y", "f", self.problem.name) else None
+            is_f = side.letter in ("y", "f", self.problem.name) or known(self.names, side.letter) == self.function
+            return at if is_f else None
         if not self.is_known(side.letter) and side.letter not in CONSTANTS:
             self.names[side.letter] = self.function  # the pupil's own name of the function from here on
         return sp.Derivative(at, (self.point, side.order))
