@@ -64,3 +64,13 @@ def test_derivatives_are_read_in_nearly_all_notations_and_never_marked_wrong() -
     wrong = [row for row, word in zip(DERIVATIVES, said, strict=True) if word in "W?"]
     assert not wrong
     assert said.count("R") > 0.95 * len(said) > 1000
+
+
+def test_a_variable_may_be_called_like_an_epsilon() -> None:
+    assert check_derivative("2x^3 ε₁", "x^3 ε₁^2", "ε₁").right
+    assert check_derivative("x^3 ε₁", "x^3 ε₁^2", "ε₁").right is False
+
+
+@pytest.mark.parametrize("answer", ["3,5x^2,5^2,5", "2 sin₁ cos x", "3x^2 - xlnxx", "3x^2 is not right"])
+def test_what_cannot_be_right_is_wrong_or_refused(answer: str) -> None:
+    assert verdict("x^3", answer, "x", "1") in "WA"
