@@ -74,3 +74,10 @@ def test_a_variable_may_be_called_like_an_epsilon() -> None:
 @pytest.mark.parametrize("answer", ["3,5x^2,5^2,5", "2 sin₁ cos x", "3x^2 - xlnxx", "3x^2 is not right"])
 def test_what_cannot_be_right_is_wrong_or_refused(answer: str) -> None:
     assert verdict("x^3", answer, "x", "1") in "WA"
+
+
+def test_the_page_of_an_equation_shows_the_equation() -> None:
+    answer = check_derivative("y' = -x/y\ny'' = -(y - x)/y^2", "x^2 + y^2 = 25", "x", order=2)
+    assert "x² + y² - 25 = 0" in answer.text()
+    assert answer.right is False
+    assert "left out y′" in str(answer.mistakes[0])
