@@ -52,27 +52,25 @@ def leibniz(above: str, below: str) -> str:
     below = re.sub(r"^\((.*)\)", r"\1", re.sub(r"([d∂])\(([^()]*)\)", r"\1\2", below))
     if power and power[0].strip().isdigit():
         below = re.sub(r"([a-z])([2-9])$", r"\1^\2", below)
-    steps = STEP.findall(below)
-    if not steps or "".join(match[0] for match in STEP.finditer(below)) != below or of[:1] in tuple("+-*/=^),"):
+    names = [name for name, times in STEP.findall(below) for _ in range(int(times or 1))]
+    if not names or "".join(match[0] for match in STEP.finditer(below)) != below or of[:1] in tuple("+-*/=^),"):
         return ""
-    sign = below[0]
-    if (lowered := re.fullmatch(r"([^\W\d_])_([^\W\d])", of)) is not None:
-        of, steps = lowered[1], [(lowered[2], ""), *steps]
-        power = power or re.match(".", str(len(steps)))
     order = order_of(power[0]) if power else 1
-    raised = f"^{order}" if order > 1 else ""
-    under = "".join(f"{sign}{name}{times and '^' + times}" for name, times in steps)
+    if (lowered := re.fullmatch(r"([^\W\d_])_([^\W\d])", of)) is not None:
+        of, names, order = lowered[1], [lowered[2], *names], order + 1
+    sign, raised = below[0], f"^{order}" if order > 1 else ""
+    under = f"{sign}{names[0]}" + (f"^{len(names)}" if len(names) > 1 else "")
+    under = under if len(set(names)) == 1 else "".join(sign + name for name in names)
     if not of or _NAMED.fullmatch(of):
         return f"\\frac{{{sign}{raised}{of}}}{{{under}}}"
     of = of if of[0] in "([" and of[-1] in ")]" else f"({of})"
     return f"(\\frac{{{sign}{raised}}}{{{under}}}{of})"
 
 
-def _under(sign: str, names: Sequence[str]) -> str:
-    """Return the denominator of a derivative in these variables: dx^2, ∂x∂y."""
-    if len(set(names)) == 1:
-        return f"{sign}{names[0]}" + (f"^{len(names)}" if len(names) > 1 else "")
-    return "".join(sign + name for name in names)
+def _sign(mark: str, of: str, names: Sequence[str]) -> str:
+    """Return the sign of the derivative in these variables."""
+    raised = f"^{len(names)}" if len(names) > 1 else ""
+    return leibniz(f"{raised} {of}", "".join(mark + name for name in names))
 
 
 def _called(match: re.Match[str]) -> str:
@@ -80,9 +78,7 @@ def _called(match: re.Match[str]) -> str:
     names = list[str]()
     for part in re.findall(r"[^\W\d]\w*|[2-9]", match["by"]):
         names += names[-1:] * (int(part) - 1) if part.isdigit() else [part]
-    return leibniz(
-        f"^{len(names)} " * (len(names) > 1) + match["of"].replace("[", "(").replace("]", ")"), _under("d", names)
-    )
+    return _sign("d", match["of"].replace("[", "(").replace("]", ")"), names)
 
 
 def _fraction(match: re.Match[str]) -> str:
@@ -108,11 +104,9 @@ def _command(match: re.Match[str]) -> str:
     """Return the sign of a derivative from a command of a LaTeX package."""
     of, by = match["of"], match["by"].strip()
     sign = "∂" if match["name"].startswith(("p", "diffp")) else "d"
-    variables = re.split(r"\s*(?:\}\s*\{|,)\s*", by[1:-1].strip()) if by else [of]
-    order = order_of(match["times"] or "") if len(variables) == 1 else len(variables)
-    raised = f"^{order}" if order > 1 else ""
-    names = variables if len(variables) > 1 else variables * order
-    return leibniz(f"{raised} {of if by else ''}", _under(sign, names)) or match[0]
+    names = re.split(r"\s*(?:\}\s*\{|,)\s*", by[1:-1].strip()) if by else [of]
+    names = names if len(names) > 1 else names * order_of(match["times"] or "")
+    return _sign(sign, of if by else "", names) or match[0]
 
 
 def operators(text: str, signs: str) -> str:
@@ -124,22 +118,12 @@ def operators(text: str, signs: str) -> str:
     part = re.compile(rf"([{signs}])({POWER}?)_(?:\{{\s*([a-z]+)\s*\}}|([a-z]+))({POWER}?)\s*")
 
     def sign(match: re.Match[str]) -> str:
-        parts = [
-            (letters or letter, order_of(early or late)) for _, early, letters, letter, late in part.findall(match[0])
-        ]
-        names = "".join(name * (times if len(name) == 1 else 1) for name, times in parts)
-        mark, order = "∂" if "∂" in match[0] else "d", f"^{len(names)}" if len(names) > 1 else ""
-        return f"\\frac{{{mark}{order}}}{{{_under(mark, names)}}} "
+        names = ""
+        for _, early, letters, letter, late in part.findall(match[0]):
+            names += (letters or letter) * (order_of(early or late) if len(letters or letter) == 1 else 1)
+        return _sign("∂" if "∂" in match[0] else "d", "", names) + " "
 
     return re.sub(rf"(?<![\w\\])(?:{part.pattern})+(?=[\w(\[\\])", sign, text)
-
-
-def _of_derivative(match: re.Match[str]) -> str:
-    r"""Return \frac{d}{dx} of a derivative that is written as a ratio as one ratio."""
-    raised, below = (f"^{int(match[3] or 1) + 1}"), f"{match[2]}{match[5]}"
-    if match[2] == match[5].partition("^")[0]:
-        below = f"{match[2]}{raised}"
-    return f"\\frac{{{match[1]}{raised}{match[4]}}}{{{below}}}"
 
 
 def _roman(match: re.Match[str]) -> str:
@@ -197,7 +181,7 @@ _LATER: list[tuple[str, _Put]] = [
      lambda m: f"\\frac{{{m[1]}{m[3] and '^' + str(order_of(m[3]))}}}{{{m[2]}{m[3] and '^' + str(order_of(m[3]))}}}"),
     (rf"\\frac\{{([d∂])\}}\{{([d∂][^{{}}^]+)\}}\s*\(?\s*\\frac\{{[d∂](?:\^(\d))?([^\W\d_](?:\([^()]*\))?)\}}"
      rf"\{{([d∂][^{{}}]*)\}}\s*\)?{_EQUAL}",
-     _of_derivative),
+     lambda m: leibniz(f"^{int(m[3] or 1) + 1}{m[4]}", m[2] + m[5])),
     (r"\(\s*(\\frac\{[d∂](?:\^\d)?[^\W\d_][^{}]*\}\{[d∂][^{}]*\})\s*\)(?:_(?:\{[a-z,]+\}|[a-z]))?"
      r"(?=\s*(?:\(\w+\)|=|\||_))", r"\1"),
     (r"(\\frac\{[d∂][^{}]*\}\{[d∂][^{}]*\})\s*_(?=\{\s*\w+\s*=)", r"\1|_"),
