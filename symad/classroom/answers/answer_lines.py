@@ -15,7 +15,7 @@ from codegen.records import dataclass
 from symad.classroom.answers.answer_names import AnswerNames
 from symad.classroom.answers.answer_problem import AnswerProblem
 from symad.classroom.answers.answer_statements import Statement, lines_of, rewritten, sides_of, statements
-from symad.classroom.answers.answer_text import left_side, without_note, without_remainder
+from symad.classroom.answers.answer_text import left_side, without_remainder
 from symad.classroom.answers.answer_words import is_prose, words_at_the_end
 from symad.classroom.answers.step_of_quotients import LIMIT, MOVED, STEP, at_zero, completed
 from symad.classroom.equality.equality import agreement
@@ -202,9 +202,6 @@ class Reader:
         if (limit := LIMIT.match(line, start, end)) is not None:
             quotient = self.names.concrete(self._read(number, line, limit.end(), end).expression)
             return FormulaReading(at_zero(quotient), derives=True)
-        before = without_note(line, start, end, self.names.is_known)
-        if before < end and not self._is_read(number, line, before, end):
-            end = before
         before = words_at_the_end(line, start, end, self.names.is_known)
         if before < end and not self._is_read(number, line, start, end):
             end = before

@@ -1,12 +1,11 @@
-"""Read the text around formulas in an answer: left sides, remainders, notes, typesetting commands."""
+"""Read the text around formulas in an answer: left sides, remainders, typesetting commands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from codegen.records import dataclass
-from symad.classroom.formulas.formula_names import CONSTANTS, FUNCTIONS, LETTER_OF
+from symad.classroom.formulas.formula_names import LETTER_OF
 from symad.classroom.formulas.tokens import LOWERED, RAISED
 from symad.classroom.formulas.typesetting import STEP
 
@@ -22,12 +21,9 @@ _OPERATOR = re.compile(
     rf"\(?((?:[D∂∇](?:\^[0-9])?(?:_?\{{?[0-9]+\}}?)?(?:\^[0-9])?\s*)+)[(\[]?\s*([^\W\d_])\s*[)\]]?\s*{_AT}\s*\)?"
 )
 _INDEX = re.compile(r",?\s*([^\W\d_](?:_\d)?|\d)(?:\^\{?([2-9])\}?)?")
-_REMAINDER = re.compile(
-    r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
-)
-_NOTE = re.compile(r"\s*(?:\((?P<round>[^()]*)\)|\[(?P<square>[^\[\]]*)\])\s*$")
+_REMAINDER = re.compile(r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$")
 _ENVIRONMENT = re.compile(
-    r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber|\\(?:label|tag|[hv]?phantom)\s*\{[^{}]*\}"
+    r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\(?:label|tag|[hv]?phantom)\s*\{[^{}]*\}"
 )
 _WORDS = re.compile(
     r"(?:^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}|\\text\s*\{(\s*\(?(?:for|if|when|where|with|für|falls|pour|si)\b[^{}]*)\})(?=.*\S)"
@@ -95,23 +91,6 @@ def without_typesetting(line: str) -> str:
     return " " * arrow.end() + line[arrow.end() :] if arrow else line
 
 
-def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool]) -> int:
-    """Return where a side ends before a note in brackets that is no formula.
-
-    >>> line = "2x (power rule)"
-    >>> line[: without_note(line, 0, len(line), {"x"}.__contains__)]
-    '2x'
-    """
-    stop = start + len(line[start:end].rstrip(" .;$"))
-    match = _NOTE.search(line, start, stop)
-    words = re.findall(r"[^\W\d_]+", (match["round"] or match["square"] or "") if match else "")
-    if match is None or match.start() <= start or re.search(r"[0-9+*/=^]", match[0]):
-        return end
-    known_words = [word for word in words if is_known(word) or word in FUNCTIONS or word in CONSTANTS]
-    others = [word for word in words if len(word) > 2 and word not in known_words]
-    return match.start() if len(others) > bool(known_words) else end
-
-
 def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, int] | None]:
     """Return where a side ends before + O(ε²), and the start and end of the remainder's argument.
 
@@ -123,5 +102,4 @@ def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, 
     match = _REMAINDER.search(line, start, stop)
     if match is None:
         return end, None
-    last = match.end("of") - (len("\\right") if match["of"].endswith("\\right") else 0)
-    return start + len(line[start : match.start()].rstrip()), (match.start("of"), last)
+    return start + len(line[start : match.start()].rstrip()), match.span("of")

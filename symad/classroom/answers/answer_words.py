@@ -55,12 +55,13 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    rf"[,;.]?\s+(?:{_BY}|is|war|ist|est)\s+(?P<reason>{_WORDS})$|\s*(?:--|//|\||—|\s[-–]\s|,|\s)\s*(?P<apart>{_WORDS})$",
+    rf"[,;.]?\s+(?:{_BY}|is|war|ist|est)\s+(?P<reason>{_WORDS})$|\s*(?:\((?P<round>{_WORDS})\)|\[(?P<square>{_WORDS})\])$"
+    rf"|\s*(?:--|//|\||—|\s[-–]\s|,|\s)\s*(?P<apart>{_WORDS})$",
     re.IGNORECASE,
 )
 _DENIES = frozenset(["not", "nicht", "kein", "pas", "non", "wrong", "false", "falsch", "faux", "or", "oder", "ou"])
 _FOR_ALL = re.compile(
-    r"[\s,(]+(?:(?:for|für|pour|para|per)\s+)?(?:all|every|each|any|alle|jedes|tout|todo|ogni|∀|\\forall)\s+(?:real\s+|reelle\s+|réel\s+)?\w+\)?$",
+    r"[\s,(]+(?:(?:for|für|pour|para|per)\s+)?(?:all|every|each|any|alle|jedes|tout|todo|ogni|∀|\\forall)\s+(?:real\s+|reelle\s+|réel\s+)?\w+\)?\.?$",
     re.IGNORECASE,
 )
 _END = re.compile(
@@ -70,7 +71,7 @@ _SI = r"(?:cm|km|mm|kg|m|s|g|N|J|W|rad|K|Pa|V|A)"
 _PER = rf"(?:{_SI}|h|min)"
 _UNIT = re.compile(
     rf"(?:\s+|\s*(?=[(\[]))(?:\\(?:text|mathrm)\s*\{{\s*)?[(\[]?(?:{_SI}(?:\s*[/·*\s]\s*{_PER}(?:\s*\^\s*\{{?-?[0-9]\}}?|[²³]|⁻[¹²])?)*"
-    rf"|\\frac\{{{_SI}\}}\{{{_PER}(?:\^\{{?[0-9]\}}?)?\}}|(?:met(?:er|re)s?|units?|seconds?)(?:\s+(?:per|pro|par)\s+\w+)?)[)\]]?(?:\s*\}})?$"
+    rf"|\\frac\{{{_SI}\}}\{{{_PER}(?:\^\{{?[0-9]\}}?)?\}}|(?:met(?:er|re)s?|units?|seconds?)(?:\s+(?:per|pro|par)\s+\w+)?)[)\]]?(?:\s*\}})?\.?$"
 )
 
 
@@ -110,12 +111,16 @@ def _are_words(text: str, is_known: IsKnown) -> bool:
 
 
 def words_at_the_end(line: str, start: int, end: int, is_known: IsKnown) -> int:
-    """Return where a reason at the end of a side begins: "2x by the power rule"; the end without one."""
+    """Return where a reason at the end of a side begins; the end without one.
+
+    >>> [words_at_the_end(line, 0, len(line), {"x"}.__contains__) for line in ("2x (power rule)", "2x by parts", "2x")]
+    [2, 2, 2]
+    """
     stop = start + len(line[start:end].rstrip(" .;$"))
     match = _TAIL.search(line, start, stop)
     if match is None or not line[start : match.start()].strip():
         return end
-    if not _are_words(match["reason"] or match["apart"], is_known):
+    if not _are_words(match["reason"] or match["round"] or match["square"] or match["apart"], is_known):
         return end
     return match.start() if not match["apart"] or _OF_RULES.search(match["apart"]) else end
 
