@@ -103,16 +103,21 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
-    check: Callable[[Any], CheckedAnswer]
-    if is_of_matrices(f, x, mine):
-        check = partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
-    elif is_equation(f, x):
-        check = partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
-    elif (problems := gradient_problems(f, x, order, digits, reveal)) is None:
-        check = partial(checked_answer, problem=derivative_problem(f, x, order, digits, reveal))
-    else:
-        check = partial(checked_gradient, problems=problems, check=checked_answer)
+    check = check_of(f, x, order, digits, reveal, mine)
     return _each(mine, check) if each else check(mine)
+
+
+def check_of(
+    f: Any, x: Any, order: int, digits: int, reveal: Reveal, mine: Any = ""
+) -> Callable[[Any], CheckedAnswer]:  # fmt: skip
+    """Return the check of answers to a question: of matrices, with an equation, of one or of several variables."""
+    if is_of_matrices(f, x, mine):
+        return partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
+    if is_equation(f, x):
+        return partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
+    if (problems := gradient_problems(f, x, order, digits, reveal)) is None:
+        return partial(checked_answer, problem=derivative_problem(f, x, order, digits, reveal))
+    return partial(checked_gradient, problems=problems, check=checked_answer)
 
 
 def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
