@@ -59,8 +59,8 @@ def _without_words(condition: str) -> str:
 def condition_of(text: str, read: Callable[[str], sp.Expr]) -> Any:
     """Return the condition beside a formula as inequalities; None for any other text.
 
-    >>> condition_of("for 0 < x ≤ 1", sp.Symbol), condition_of("in the plane", sp.Symbol)
-    ((x <= 1) & (0 < x), None)
+    >>> [condition_of(text, sp.sympify) for text in ("for 0 < x ≤ 1", "x ∈ (0, ∞)", "x ∈ ℝ", "in the plane")]
+    [(x <= 1) & (0 < x), x > 0, True, None]
     """
     condition = _without_words(text.strip(" ,;:"))
     if _EVERYWHERE.search(condition):
