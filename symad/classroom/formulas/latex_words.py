@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
@@ -27,8 +26,10 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 
-def plain_words(text: str, words: list[Token]) -> list[Token]:
+def plain_words(text: str, words: list[Token], typeset: bool = False) -> list[Token]:
     """Return the words of a formula without LaTeX commands; ArgumentError for unknown commands.
+
+    Braces are read in LaTeX, also where `typeset` says that its commands have a plain spelling by now.
 
     >>> from symad.classroom.formulas.tokens import scanned
     >>> text = r"\\frac{x}{2} + x^{2}"
@@ -37,15 +38,16 @@ def plain_words(text: str, words: list[Token]) -> list[Token]:
     """
     if not any(word.kind == "latex" for word in words):
         return words
-    return _Rewriter(text, words).whole()
+    return _Rewriter(text, words, typeset).whole()
 
 
 class _Rewriter:
     """Rewrites words from left to right. A command takes its arguments, nested at most _DEPTH deep."""
 
-    def __init__(self, text: str, words: list[Token]) -> None:
+    def __init__(self, text: str, words: list[Token], typeset: bool) -> None:
         self.text, self.words, self.position, self.depth = text, list(words), 0, 0
-        self.typeset = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex") or "^{" in text
+        has_commands = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex")
+        self.typeset = typeset or has_commands or "^{" in text
 
     def whole(self) -> list[Token]:
         """Return all words."""
@@ -180,8 +182,8 @@ class _Rewriter:
             return [replace(word, kind="operator", text=_SIGNS[word.text])]
         if word.text in _BARS:
             return [replace(word, kind="bar", text=_BARS[word.text])]
-        if (reader := self._structures().get(name)) is not None:
-            return reader(word)
+        if name in ("frac", "sqrt"):
+            return self._fraction(word) if name == "frac" else self._root(word)
         if word.text in _UPRIGHT | _FONTS:
             return self._upright(word)
         name = name.removeprefix("var")  # \\varphi
@@ -193,9 +195,6 @@ class _Rewriter:
         what = f"the command {word.text}" if len(name) else "the character '\\\\'"
         do = _ELSEWHERE.get(word.text, "write the formula plainly, as in sin(x)/2")
         refuse(self.text, word.column, what, do, "it is not read in a formula")
-
-    def _structures(self) -> dict[str, Callable[[Token], list[Token]]]:
-        return {"frac": self._fraction, "sqrt": self._root}
 
     def _space(self) -> list[Token]:
         """Leave out a space and mark the next word as spaced."""

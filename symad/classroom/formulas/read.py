@@ -111,7 +111,7 @@ def reading(
     ('3,5 is read as 3.5: a decimal comma',)
     """
     start, end = part
-    letter = ""
+    letter, typeset = "", part != (0, None) or (isinstance(text, str) and "\\" in text)
     if part == (0, None) and isinstance(text, str) and len(text) <= LENGTH_LIMIT:
         text = normalized(text)
     if part == (0, None) and isinstance(text, str) and (left := LEFT_SIDE.match(text, start)):
@@ -123,7 +123,7 @@ def reading(
             text, cases, names, others=others, functions=functions, point=point, bare=bare, decimals=decimals
         )
     words = scanned(text, start, end)
-    factors, products = parted(text, plain_words(text, words), names, others=others, bare=bare)
+    factors, products = parted(text, plain_words(text, words, typeset), names, others=others, bare=bare)
     parser = _Parser(text, with_bars(text, factors), names, others, point)
     parser.functions, parser.products, parser.bare = functions, products, bare
     parser.decimals = {} if decimals else None

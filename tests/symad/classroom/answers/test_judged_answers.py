@@ -81,3 +81,10 @@ def test_the_page_of_an_equation_shows_the_equation() -> None:
     assert "x² + y² - 25 = 0" in answer.text()
     assert answer.right is False
     assert "left out y′" in str(answer.mistakes[0])
+
+
+@pytest.mark.parametrize(
+    "answer", [r"\left( {2{x}} \right)", r"\left({x+1}\right)\cdot{2} - 2", r"{2}{x}", r"2\cdot{}x"]
+)
+def test_braces_of_latex_are_read_where_no_command_is_left(answer: str) -> None:
+    assert check_derivative(answer, "x^2", "x").right
