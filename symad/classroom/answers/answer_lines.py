@@ -244,8 +244,10 @@ class Reader:
         return []
 
     def _is_prose(self, number: int, line: str, said: Statement) -> bool:
-        """Whether a statement consists of words alone."""
+        """Whether a statement consists of words alone, or gives a value to the variable."""
         text = line[said.start : said.end]
+        if re.match(rf"\s*{re.escape(str(self.names.point))}\s*=\s*-?[\d.,/]+\b", text):  # x = 0 is a minimum
+            return True
         return is_prose(text, self.names.is_known) and not self._is_read(number, line, said.start, said.end)
 
     def _is_read(self, number: int, line: str, start: int, end: int) -> bool:

@@ -17,7 +17,7 @@ from symad.classroom.expansion.displayed import Definitions, check_coefficients
 from symad.classroom.expansion.epsilon import Levels, Nested, subsets
 from symad.classroom.expansion.page_formulas import Along, Listed
 from symad.classroom.formulas.formula_names import plain
-from symad.classroom.formulas.read import LEFT_SIDE, read_formula
+from symad.classroom.formulas.read import named_left, read_formula
 from symad.derivatives.level import Epsilon
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
@@ -100,7 +100,7 @@ def is_equation(f: Any, x: Any = "x") -> bool:
     """
     if not isinstance(f, str) or f.count("=") != 1 or any(sign in f for sign in "<>!") or "{cases}" in f:
         return False
-    left = LEFT_SIDE.match(f)
+    left = named_left(f)
     return left is None or left[1] == str(x) or (not left[2] and _stands_in(left[1], f.partition("=")[2]))
 
 

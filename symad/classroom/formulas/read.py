@@ -40,9 +40,15 @@ from symad.classroom.formulas.tokens import LENGTH_LIMIT, DerivativeSign, Token,
 from symad.classroom.formulas.typesetting import normalized
 from symad.errors import NotationWarning
 
-LEFT_SIDE = re.compile(
+_LEFT_SIDE = re.compile(
     r"[\s$]*(?:\\(?:var)?)?([^\W\d_]|(?<=[\\r])[a-z]+)\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*(?::?=(?!=)|≔)"
 )
+
+
+def named_left(text: str) -> re.Match[str] | None:
+    r"""Return the left side of f(x) = ... or \varphi = ...; None for \sin(xy) = x, which is an equation."""
+    left = _LEFT_SIDE.match(text)
+    return None if left is None or left[1] in FUNCTIONS else left
 
 
 def is_inverse_note(note: str) -> bool:
@@ -114,7 +120,7 @@ def reading(
     letter, typeset = "", part != (0, None) or (isinstance(text, str) and "\\" in text)
     if part == (0, None) and isinstance(text, str) and len(text) <= LENGTH_LIMIT:
         text = normalized(text)
-    if part == (0, None) and isinstance(text, str) and (left := LEFT_SIDE.match(text, start)):
+    if part == (0, None) and isinstance(text, str) and (left := named_left(text)):
         letter = left[1]
         if letter not in names:
             start = left.end()

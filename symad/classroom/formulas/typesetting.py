@@ -140,7 +140,8 @@ _COMMAND = r"dv|odv|od|derivative|diff|pdv|pd|partialderivative|diffp"
 _EQUAL = r"(?=\s*(?:$|[=,;\n$)]))"
 _RULES: list[tuple[str, _Put]] = [
     (r"\\(?:left|right|[bB]igg?[lrm]?|middle|mleft|mright)(?![a-zA-Z])(?:\s*\.)?", " "),
-    (r"(?<!\\)\\(?:[,;:!> ()]|(?:thinspace|displaystyle|textstyle|limits|nonumber)(?![a-zA-Z]))|~", " "),
+    (r"(?<!\\)\\(?:[,;:!> ()]|(?:thinspace|displaystyle|textstyle|nonumber)(?![a-zA-Z]))|~", " "),
+    (r"\s*\\limits(?![a-zA-Z])\s*", ""),
     (r"\\(?:rm|bf|it)(?![a-zA-Z])(?!\s*\{?\s*d\b)", " "),
     (r"\\(?:text)?color\s*\{[^{}]*\}", " "),
     (r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ(?![a-z])|\\degree(?![a-z])", "°"),
