@@ -156,6 +156,9 @@ class Reader:
         concrete = self.names.concrete(first.expression)
         is_formula = not self.problem.expansion and concrete == self.names.concrete(self.problem.formula)
         says = self.names.is_named(first.expression) or first.derivative or is_formula or concrete.has(STEP)
+        if not self.problem.expansion:  # 1 = y'/cos² y; 2x = f'(x) is an answer
+            pure = AppliedUndef | sp.Derivative | sp.Subs
+            says |= any(self.names.is_named(s.expression) and not isinstance(s.expression, pure) for s in others)
         self.about = concrete if others and says else None
         in_slope = [self.names.has_slope(read.expression) and not read.derivative for read in sides]
         self.equation = any(in_slope) and not first.expression.is_Derivative

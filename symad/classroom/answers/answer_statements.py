@@ -47,7 +47,9 @@ _EQUALS = re.compile(r"(?::|\\colon\s*)?==?(?!>)|≔|≈|≃|≡|\\(?:approx|col
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 _RULE = r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*"
-_SQUARE = re.compile(rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+{_RULE}$")
+_SQUARE = re.compile(
+    rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\bdenn\b|\bda\b|\bweil\b|\bcar\b|\bpuisque\b|\s)+{_RULE}$"
+)
 _SPLIT = re.compile(rf"[,;]\s+(?!so\s)|[,;]?\s*\\q?quad\b\s*|[,;]?\s+(?:and|so|und|et|{ARROW})\s+")
 _ARROW = re.compile(rf"(?:{ARROW}|so)$")
 

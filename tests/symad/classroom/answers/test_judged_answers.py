@@ -88,3 +88,9 @@ def test_the_page_of_an_equation_shows_the_equation() -> None:
 )
 def test_braces_of_latex_are_read_where_no_command_is_left(answer: str) -> None:
     assert check_derivative(answer, "x^2", "x").right
+
+
+@pytest.mark.parametrize("answer", ["0 = 2x + yy'", "2x + yy' = 0"])
+def test_an_equation_may_be_turned_round(answer: str) -> None:
+    assert check_derivative("0 = 2x + 2yy'", "x^2 + y^2 = 25", "x").right
+    assert "derivative of y²" in str(check_derivative(answer, "x^2 + y^2 = 25", "x").mistakes[0])
