@@ -21,7 +21,7 @@ _RELATION = re.compile(
 )
 _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
-    r"(?<!\\)\b(?:for|if|when|where|on|in|with|provided|für|falls|wenn|mit|auf|pour|si|avec|où|sur)\b)"
+    r"(?=∀|\\forall)|(?<!\\)\b(?:for|if|when|where|on|in|with|provided|für|falls|wenn|mit|auf|pour|si|avec|où|sur)\b)"
 )
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s*(?:\\?[,;]\s*)?d\s*([a-zA-Z])\s*")
 _VALUE = re.compile(  # y'|_{x=2}, dy/dx at x = 2, f'(x=2) and \frac{dy}{dx}(2) =

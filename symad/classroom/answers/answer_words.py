@@ -40,7 +40,7 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _BY = (
-    r"(?:by|using|with|applying|from|via|because|since|due to|after|as|nach|wegen|mit|aus|durch|gemäß|par|selon|"
+    r"(?:by|using|with|applying|from|via|because|since|weil|denn|due to|after|as|nach|wegen|mit|aus|durch|gemäß|par|selon|"
     r"d'après|avec|por|con|según|per|secondo|pela|volgens)"
 )
 _OF_RULES = re.compile(
@@ -61,7 +61,8 @@ _TAIL = re.compile(
 )
 _DENIES = frozenset(["not", "nicht", "kein", "pas", "non", "wrong", "false", "falsch", "faux", "or", "oder", "ou"])
 _FOR_ALL = re.compile(
-    r"[\s,(]+(?:(?:for|für|pour|para|per)\s+)?(?:all|every|each|any|alle|jedes|tout|todo|ogni|∀|\\forall)\s+(?:real\s+|reelle\s+|réel\s+)?\w+\)?\.?$",
+    r"(?<!\bis)[\s,(]+(?:(?:for|für|pour|para|per)\s+)?"
+    r"(?:all|every|each|any|alle|jedes|tout|todo|ogni|∀|\\forall)\s+(?:real\s+|reelle\s+|réel\s+)?\w+\)?\.?$",
     re.IGNORECASE,
 )
 _END = re.compile(

@@ -51,7 +51,7 @@ def test_no_judged_answer_gets_another_verdict() -> None:
         if said not in ALLOWED[truth] and (question, answer) not in FOR_THE_TEACHER:
             others.append((question, answer, truth, said))
     assert not others
-    assert read["RR"] + read["WW"] > 0.98 * (sum(read.values()) - read["KR"] - read["K?"] - read["BR"] - read["BA"])
+    assert read["RR"] + read["WW"] > 0.97 * (sum(read.values()) - read["KR"] - read["K?"] - read["BR"] - read["BA"])
 
 
 # the function, an equals sign or a new line, and the derivative
