@@ -40,8 +40,8 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _BY = (
-    r"(?:by|using|with|applying|from|via|because|since|weil|denn|due to|after|as|nach|wegen|mit|aus|durch|gemäß|par|selon|"
-    r"d'après|avec|por|con|según|per|secondo|pela|volgens)"
+    r"(?:by|using|with|applying|from|via|because|since|weil|denn|due to|after|as|nach|wegen|mit|aus|durch|gemäß|"
+    r"par|selon|d'après|avec|por|con|según|per|secondo|pela|volgens)"
 )
 _OF_RULES = re.compile(
     r"\b(?:\w*(?:rules?|regel|règle|regla|regola|regra)|formula|derivative|theorem|identity|simplif\w+|factor\w*|expand\w*|"
