@@ -135,7 +135,8 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
 
 def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
     """Return an answer to a known problem, checked."""
-    judged = _without_f(_with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem))), problem)
+    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
+    judged = _without_f(judged, problem) if any(judgement.right is False for judgement in judged) else judged
     asked = [judgement for judgement in judged if judgement.step.about is None or is_asked(judgement.expected, problem)]
     asked = asked or [judgement for judgement in judged if judgement.step.determines]
     bad = next((judgement for right in (False, None) for judgement in judged if judgement.right is right), None)

@@ -192,6 +192,9 @@ _LATER: list[tuple[str, _Put]] = [
     (r"[(\[]([^()\[\]]*)[)\]]\s*_\s*(?=\{\s*[a-z]\s*=)", r"\1|_"),
     (r"\s*(?:\||\\r?vert)\s*_\s*(?=\{|\d)", "|_"),
 ]  # fmt: skip
+_COMPILED_RULES, _COMPILED_LATER = (
+    [(re.compile(pattern), put) for pattern, put in rules] for rules in (_RULES, _LATER)
+)
 
 
 def normalized(text: str) -> str:
@@ -211,9 +214,9 @@ def normalized(text: str) -> str:
     text = unicodedata.normalize("NFC", dotted)
     text = re.sub("[ₐₑₕₖₗₘₙₒₚᵣₛₜᵤᵥₓ]+", lambda low: f"_{{{low[0].translate(_LOW)}}}", text)
     text = re.sub("⁽[¹²³⁴⁵⁶⁷⁸⁹ⁱᵛ]+⁾|ⁱᵛ", lambda high: f"^{{{high[0].translate(_HIGH)}}}", text)
-    for pattern, put in _RULES:
-        text = re.sub(pattern, put, text)
+    for pattern, put in _COMPILED_RULES:
+        text = pattern.sub(put, text)
     text = operators(_RATIO.sub(_ratio, _RATIO.sub(_ratio, _fractions(text))), "∂")
-    for pattern, put in _LATER:
-        text = re.sub(pattern, put, text)
+    for pattern, put in _COMPILED_LATER:
+        text = pattern.sub(put, text)
     return text
