@@ -228,6 +228,18 @@ ANSWERS = [
     Answer("x^2", "((x+h)^2 - x^2)/h = 2x + h → 2x as h → 0"),
     Answer("x^2", "lim_{h→0} ((x+h)^2 - x^2)/h = 2x"),
     Answer("sin x", "sin(x+h) = sin x + h cos x + O(h²)"),
+    Answer("x^3", "\\dv{f}{x} = 3x^2"),
+    Answer("x^3", "{dy \\over dx} = 3x^2"),
+    Answer("x^3", "ⅆy/ⅆx = 3x²"),
+    Answer("x^3", "∂ₓf = 3x²"),
+    Answer("x^3", "D_x^2 f = 6x", order=2),
+    Answer("x^4", "f⁗(x) = 24", order=4),
+    Answer("x^4", "f^{IV}(x) = 24", order=4),
+    Answer("x^4", "fₓₓ = 12x²", order=2),
+    Answer("x^2", "by the power rule, the derivative is 2x m/s"),
+    Answer("x^2", "La derivada es 2x"),
+    Answer("|x|", "x > 0: 1, x < 0: -1"),
+    Answer("x^{3/2}", "x^{3/2} → \\tfrac32 x^{1/2}"),
 ]  # fmt: skip
 
 PRECEDENCE = [

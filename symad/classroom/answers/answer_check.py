@@ -103,16 +103,21 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
-    check: Callable[[Any], CheckedAnswer]
-    if is_of_matrices(f, x, mine):
-        check = partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
-    elif is_equation(f, x):
-        check = partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
-    elif (problems := gradient_problems(f, x, order, digits, reveal)) is None:
-        check = partial(checked_answer, problem=derivative_problem(f, x, order, digits, reveal))
-    else:
-        check = partial(checked_gradient, problems=problems, check=checked_answer)
+    check = check_of(f, x, order, digits, reveal, mine)
     return _each(mine, check) if each else check(mine)
+
+
+def check_of(
+    f: Any, x: Any, order: int, digits: int, reveal: Reveal, mine: Any = ""
+) -> Callable[[Any], CheckedAnswer]:  # fmt: skip
+    """Return the check of answers to a question: of matrices, with an equation, of one or of several variables."""
+    if is_of_matrices(f, x, mine):
+        return partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
+    if is_equation(f, x):
+        return partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
+    if (problems := gradient_problems(f, x, order, digits, reveal)) is None:
+        return partial(checked_answer, problem=derivative_problem(f, x, order, digits, reveal))
+    return partial(checked_gradient, problems=problems, check=checked_answer)
 
 
 def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
@@ -131,6 +136,7 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
 def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
     """Return an answer to a known problem, checked."""
     judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
+    judged = _without_f(judged, problem) if any(judgement.right is False for judgement in judged) else judged
     asked = [judgement for judgement in judged if judgement.step.about is None or is_asked(judgement.expected, problem)]
     asked = asked or [judgement for judgement in judged if judgement.step.determines]
     bad = next((judgement for right in (False, None) for judgement in judged if judgement.right is right), None)
@@ -205,6 +211,16 @@ def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[boo
     return is_f if is_chain else []
 
 
+def _without_f(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judged, ...]:
+    """Return the steps without f itself before an arrow in the line of the answer: x^(3/2) → 3/2 x^(1/2)."""
+    is_f = _is_function(judged, problem)
+    first = is_f.index(False) if False in is_f else 0
+    is_line = judged[first].step.starts and judged[first].step.line == judged[first - 1].step.line
+    if first and not any(is_f[first:]) and is_line:
+        return judged[first:]
+    return judged
+
+
 def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     """Return steps, marking those that are wrong only because of an earlier one, so that an error counts once."""
     result: list[Judged] = []
@@ -234,14 +250,22 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         if terms[levels].equal is False and _is_rounded(step, problem, levels, expected[levels]):
             terms[levels] = Agreement(True, rounded=True)
     verdicts = {agreement_of_term.equal for agreement_of_term in terms.values()} | ({False} if step.bare else set())
-    if step.condition and False in verdicts:
-        verdicts = {None}  # it may be right under its condition
+    if step.condition and False in verdicts:  # it may be right under its condition
+        differing = [levels for levels, how in terms.items() if how.equal is False]
+        verdicts = {False if any(_differs(step, expected[levels], written[levels]) for levels in differing) else None}
     right = False if False in verdicts else None if None in verdicts else True
     if right and (whole := _without_gaps(step.expression)) != step.expression:
         said = replace(step, condition="its cases")
         if not _judged(replace(said, expression=whole), problem).right:
             return Judged(said, None, dict.fromkeys(terms, Agreement(None)), written, expected)
     return Judged(step, right, terms, written, expected)
+
+
+def _differs(step: AnswerStep, expected: sp.Expr, written: sp.Expr) -> bool:
+    """Whether a coefficient is wrong even where the condition of its step holds."""
+    if step.under is None:
+        return False
+    return agreement(expected, sp.Piecewise((written, step.under), (expected, True))).equal is False
 
 
 def _without_gaps(expression: sp.Expr) -> sp.Expr:
@@ -270,6 +294,8 @@ def _is_finished(expression: sp.Expr, problem: AnswerProblem) -> bool:
         return True
     if problem.taylor:
         return bool(expression.is_polynomial(*problem.epsilons))
+    if isinstance(expression, sp.Piecewise):
+        return all(_is_finished(value, problem) for value, _ in expression.args)
     if not expression.is_polynomial(*problem.epsilons) or expanded_terms(expression) > 1000:
         return False
     return all(max(powers) <= 1 for powers in sp.Poly(expression, *problem.epsilons).monoms())

@@ -15,10 +15,12 @@ from codegen.records import dataclass
 from symad.classroom.answers.answer_names import AnswerNames
 from symad.classroom.answers.answer_problem import AnswerProblem
 from symad.classroom.answers.answer_statements import Statement, lines_of, rewritten, sides_of, statements
-from symad.classroom.answers.answer_text import left_side, without_note, without_remainder
+from symad.classroom.answers.answer_text import left_side, without_remainder
+from symad.classroom.answers.answer_words import is_prose, words_at_the_end
 from symad.classroom.answers.step_of_quotients import LIMIT, MOVED, STEP, at_zero, completed
 from symad.classroom.equality.equality import agreement
 from symad.classroom.expansion.epsilon import monomial
+from symad.classroom.formulas.cases import condition_of
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import FormulaReading, reading
 from symad.display.mathematics import too_large
@@ -26,6 +28,7 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
+_DELTA = re.compile(r"(?:\\Delta\s*|Δ)x")
 _DECIMAL = re.compile(r"\d[.,]\d|\.\d")
 _TAYLOR = re.compile(r"[A-Z]_?\{?[0-9₀-₉]\}?\s*(?:\(\s*\w\s*\))?")  # T_3(x) =
 _DOTS = re.compile(r"[-+−]\s*(?:\.\.\.|…|\\[lc]?dots)\s*$")
@@ -45,6 +48,7 @@ class AnswerStep:
     derives: bool = False  # contains an unevaluated derivative
     notes: tuple[str, ...] = ()  # the assumptions of its reading
     condition: str = ""  # the condition written beside it
+    under: sp.Basic | None = None  # the same as inequalities, if it can be read
     starts: bool = False  # the first side of a statement
     is_left: bool = False  # the left side of an equation
     defines: bool = False  # it only names a part of the formula
@@ -67,6 +71,8 @@ class Reader:
             steps = [self._coefficients(mine)]
         else:
             lines = lines_of(mine)
+            if not self.problem.expansion:
+                lines = [(number, _DELTA.sub("h", line) if isinstance(line, str) else line) for number, line in lines]
             if any(isinstance(line, str) and MOVED.search(line) for _, line in lines) and not self.problem.expansion:
                 self.names.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
@@ -98,9 +104,10 @@ class Reader:
     def _line(self, number: int, line: Any) -> list[AnswerStep]:
         if isinstance(line, str):
             point = plain(str(self.names.point)) if not self.problem.dependent_name else ""
-            line = rewritten(line, self.names.is_known, point)
+            line = rewritten(line, self.names.is_known, point, str(self.problem.at.get(self.names.point, "")))
             said = statements(line, self.names.is_known)
-            return [step for statement in said for step in self._statement(number, line, statement)]
+            said = [statement for statement in said if not self._is_prose(number, line, statement)]
+            return self._in_order(number, line, said)
         parts = line.args if isinstance(line, sp.Equality) else [line]
         sides = [(str(part), FormulaReading(self.names.given(part, number))) for part in parts]
         self._set_about([read for _, read in sides])
@@ -117,15 +124,31 @@ class Reader:
         if self.problem.taylor and _TAYLOR.fullmatch(cut[0][0]):
             cut = cut[1:]
         own = [left_side(line[start:end]) for _, start, end in cut[:-1]]
-        while own and own[0] is not None and own[0].order == 0 and self.names.is_own_name(own[0]):
-            cut, own = cut[1:], own[1:]  # v(t) = s'(t) = 9.8 t, with the pupil's own name of the function
+        letters = set[str]()
+        while own and (left := own[0]) is not None and self.names.is_own_name(left):
+            if left.order and (not letters or left.letter in letters or left.order == self.problem.count):
+                break
+            letters.add(left.letter)  # a(t) = v'(t) = s''(t) = 9.8, with the pupil's own names of the function
+            cut, own = cut[1:], own[1:]
         sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
         if not goes_on:
             self._set_about([read for _, read in sides])
-        steps = [self._step(number, text, read, self.about, said.condition) for text, read in sides]
+        under = self._condition(number, said.condition)
+        steps = [
+            replace(self._step(number, text, read, self.about, said.condition), under=under) for text, read in sides
+        ]
         if steps and not goes_on:
             steps[0] = replace(steps[0], starts=True, is_left=len(steps) > 1)
         return steps
+
+    def _condition(self, number: int, text: str) -> sp.Basic | None:
+        """Return a condition as inequalities; None if there is none, or it cannot be read."""
+        try:
+            return condition_of(
+                text, lambda side: self.names.concrete(self._read(number, side, 0, len(side)).expression)
+            )
+        except (ArgumentError, TypeError):
+            return None
 
     def _set_about(self, sides: Sequence[FormulaReading]) -> None:
         """Note the claim that the sides must equal: the first side if it is f, a derivative or f(x + h)."""
@@ -133,6 +156,9 @@ class Reader:
         concrete = self.names.concrete(first.expression)
         is_formula = not self.problem.expansion and concrete == self.names.concrete(self.problem.formula)
         says = self.names.is_named(first.expression) or first.derivative or is_formula or concrete.has(STEP)
+        if not self.problem.expansion:  # 1 = y'/cos² y; 2x = f'(x) is an answer
+            pure = AppliedUndef | sp.Derivative | sp.Subs
+            says |= any(self.names.is_named(s.expression) and not isinstance(s.expression, pure) for s in others)
         self.about = concrete if others and says else None
         in_slope = [self.names.has_slope(read.expression) and not read.derivative for read in sides]
         self.equation = any(in_slope) and not first.expression.is_Derivative
@@ -179,8 +205,8 @@ class Reader:
         if (limit := LIMIT.match(line, start, end)) is not None:
             quotient = self.names.concrete(self._read(number, line, limit.end(), end).expression)
             return FormulaReading(at_zero(quotient), derives=True)
-        before = without_note(line, start, end, self.names.is_known)
-        if before < end and not self._is_read(number, line, before, end):
+        before = words_at_the_end(line, start, end, self.names.is_known)
+        if before < end and not self._is_read(number, line, start, end):
             end = before
         if self.problem.taylor and (dots := _DOTS.search(line[start:end])):
             end = start + dots.start()
@@ -202,6 +228,30 @@ class Reader:
         point = self.names.point
         moved = self.names.concrete(self.problem.formula.subs(point, point + STEP))
         return replace(read, expression=completed(self.names.concrete(read.expression), moved, self.up_to))
+
+    def _in_order(self, number: int, line: str, said: list[Statement]) -> list[AnswerStep]:
+        """Return the steps of the statements of a line; one that needs a later definition comes after it."""
+        for place, statement in enumerate(said):
+            try:
+                steps = self._statement(number, line, statement)
+            except ArgumentError:
+                later = said[place + 1 :]
+                if not any(
+                    self.names.part_named(line[other.start : other.end].partition("=")[0], 2) for other in later
+                ):
+                    raise
+                return self._in_order(number, line, later) + self._statement(number, line, statement)
+            if place + 1 == len(said):
+                return steps
+            return steps + self._in_order(number, line, said[place + 1 :])
+        return []
+
+    def _is_prose(self, number: int, line: str, said: Statement) -> bool:
+        """Whether a statement consists of words alone, or gives a value to the variable."""
+        text = line[said.start : said.end]
+        if re.match(rf"\s*{re.escape(str(self.names.point))}\s*=\s*-?[\d.,/]+\b", text):  # x = 0 is a minimum
+            return True
+        return is_prose(text, self.names.is_known) and not self._is_read(number, line, said.start, said.end)
 
     def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
         """Whether a part of a line is a formula."""

@@ -20,7 +20,7 @@ CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a c
 _PART = re.compile(r"([^\W\d_](?:_?[0-9]+|_\{[0-9]+\})?)(?:\(\s*(\w+)\s*\))?")
 # dy/du, g(u) and g'(u(x)), where u is a name of the pupil's
 _IN_A_PART = re.compile(
-    r"(?<![A-Za-z])(?:d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])|([A-Za-z])(['′’]?)\(\s*([A-Za-z])\s*(?:\(\s*\w\s*\))?\s*\))"
+    r"\\frac\{d([A-Za-z])\}\{d([A-Za-z])\}|(?<![A-Za-z])([A-Za-z])('?)\(\s*([A-Za-z])\s*(?:\(\s*\w\s*\))?\s*\)"
 )
 
 
@@ -39,6 +39,7 @@ class AnswerNames:
             self._name_epsilons()
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
         self.own: dict[str, sp.Expr] = {}  # parts of the formula named by the answer
+        self.partials: dict[str, sp.Expr] = {}  # F_x and F_y of an equation F(x, y) = 0
         self.function = self._named_function()
         if not problem.expansion:
             self.names |= {letter: CONSTANT for letter in ("c", "C", "const") if not self.is_known(letter)}
@@ -50,6 +51,10 @@ class AnswerNames:
         if problem.dependent_name:  # a differential: 2x dx + 2y dy = 0
             d = sp.Dummy("d", positive=True)
             self.names |= {f"d{self.point}": d, f"d{problem.dependent_name}": d * self._slope()}
+            for variable in (self.point, sp.Symbol(problem.dependent_name, real=True)):
+                partial = sp.diff(problem.formula, variable).subs(variable, variable)
+                self.partials |= {f"{letter}_{variable}": partial for letter in "Ff" if not self.is_known(letter)}
+            self.names |= self.partials
 
     def _named_function(self) -> UndefinedFunction | None:
         """Return f as an undefined function, None if its name has another meaning."""
@@ -117,28 +122,29 @@ class AnswerNames:
 
     def is_own_name(self, left: LeftSide) -> bool:
         """Return whether a left side such as v(t), or v(3) at the point 3, is what the pupil calls the function."""
-        numbers = re.fullmatch("-?[0-9.]+", left.variable)
-        is_there = not numbers or (self.point and self.problem.value(self.point) == sp.Rational(left.variable))
+        numbers = re.fullmatch("-?[0-9.]+", left.at)
+        is_there = not numbers or (self.point and self.problem.value(self.point) == sp.Rational(left.at))
         return bool(is_there) and not self.is_known(left.letter)
 
     def is_named(self, expression: sp.Expr) -> bool:
         """Whether an expression contains f by name."""
         return self.function is not None and expression.has(self.function)
 
-    def _slope(self) -> sp.Expr:
-        return sp.Derivative(self.function(self.point), self.point)  # type: ignore[misc]
+    def _slope(self, order: int = 1) -> sp.Expr:
+        return sp.Derivative(self.function(self.point), (self.point, order))  # type: ignore[misc]
 
     def has_slope(self, expression: sp.Expr) -> bool:
-        """Whether an expression contains y', if an equation defines y."""
-        return bool(self.problem.dependent_name) and expression.has(self._slope())
+        """Whether an expression contains the derivative that is asked for, if an equation defines y."""
+        return bool(self.problem.dependent_name) and expression.has(self._slope(self.problem.count))
 
     def concrete(self, expression: sp.Expr) -> sp.Expr:
         """Return an expression at the point of the problem, with the formula of f for its name."""
         problem = self.problem
         if problem.dependent_name:  # the right derivative for y'
             of_x, y = self.function(self.point), sp.Symbol(problem.dependent_name, real=True)  # type: ignore[misc]
-            (slope,) = problem.truth.values()
-            return expression.doit().subs({self._slope(): slope}).subs(of_x, y)
+            for order in range(problem.count, 0, -1):
+                expression = expression.doit().subs(self._slope(order), problem.general(range(order)))
+            return expression.subs(of_x, y)
         if self.is_named(expression):
             for call in expression.atoms(AppliedUndef):
                 if call.func == self.function and len(call.args) != len(problem.symbols):
@@ -158,22 +164,27 @@ class AnswerNames:
         side = left_side(text)
         if side is None or self.function is None or self.point is None:
             return None
+        if (partial := self.partials.get(f"{side.letter}_{''.join(side.variables)}")) is not None and not side.at:
+            return partial
         if side.letter not in self.own and known(self.names, side.letter) not in (None, self.function):
             return None
         at = self.function(self.point)
         of = self.own.get(side.letter, at)
-        if side.variable in self.own and side.order == 0:  # f(u) = u^5: f as a function of u
+        if side.at in self.own and side.order == 0:  # f(u) = u^5: f as a function of u
             return of
-        if side.variable in self.own and side.order == 1:  # dy/du = (dy/dx)/(du/dx)
-            above = sp.Derivative(of, self.point) if of == at else sp.diff(of, self.point)
-            return above / sp.diff(self.own[side.variable], self.point)
-        variables = {plain(letter) for letter in side.variable} if side.order > 1 else {plain(side.variable)}
-        if side.variable and not variables <= {plain(self.point.name)}:
+        if side.order == 1 and (part := next((name for name in (*side.variables, side.at) if name in self.own), "")):
+            above = sp.Derivative(of, self.point) if of == at else sp.diff(of, self.point)  # dy/du = (dy/dx)/(du/dx)
+            return above / sp.diff(self.own[part], self.point)
+        here = {plain(self.point.name), str(self.problem.at.get(self.point, ""))}
+        if not {plain(name) for name in (*side.variables, side.at) if name} <= here:
             return None
         if of != at:
             return sp.diff(of, self.point, side.order)
         if side.order == 0:
-            return at if side.letter in ("y", "f", self.problem.name) else None
+            is_f = side.letter in ("y", "f", self.problem.name) or known(self.names, side.letter) == self.function
+            return at if is_f else None
+        if not self.is_known(side.letter) and side.letter not in CONSTANTS:
+            self.names[side.letter] = self.function  # the pupil's own name of the function from here on
         return sp.Derivative(at, (self.point, side.order))
 
     def with_ratios(self, text: str) -> str:
@@ -183,12 +194,12 @@ class AnswerNames:
             of, mark, part = match[1] or match[3], match[4], match[2] or match[5]
             value = None
             if match[1] or part in self.own:
-                value = self.derivative(f"{of}({part})" if mark == "" else f"d{of}/d{part}")
+                value = self.derivative(f"{of}({part})" if mark == "" else f"\\frac{{d{of}}}{{d{part}}}")
             if value is None:
                 return match[0]
             word = f"{of}_{part}" if mark == "" else f"d{of}_d{part}"
             self.names[word] = value
-            return word.ljust(len(match[0]))
+            return f" {word}".ljust(len(match[0])) if match[1] else word.ljust(len(match[0]))
 
         return _IN_A_PART.sub(name, text)
 

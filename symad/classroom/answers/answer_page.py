@@ -82,9 +82,12 @@ class CheckedAnswer(Shown):
     def document(self) -> Document:
         """Return the remarks of a teacher."""
         problem = self.problem
+        asked = (problem.formula, sp.Function(problem.name)(*problem.symbols))
+        if problem.dependent_name:  # an equation
+            asked = (sp.S.Zero, problem.formula)
         return (
             Heading("Answer checked", 1),
-            Formula(*map(problem.named, (problem.formula, sp.Function(problem.name)(*problem.symbols)))),
+            Formula(*map(problem.named, asked)),
             Paragraph(("asked: ", _asked(problem))),
             _lines(self),
             *(Paragraph(f"{note}.") for note in dict.fromkeys(note for step in self.steps for note in step.step.notes)),

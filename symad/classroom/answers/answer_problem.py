@@ -60,7 +60,8 @@ class AnswerProblem:
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
     def __post_init__(self) -> None:
-        epsilons = tuple(sp.Symbol(f"epsilon_{k}", real=True) for k in range(1, self.count + 1))
+        kind = sp.Symbol if self.expansion else sp.Dummy  # a derivative may be in a variable that is called ε₁
+        epsilons = tuple(kind(f"epsilon_{k}", real=True) for k in range(1, self.count + 1))
         object.__setattr__(self, "epsilons", epsilons)
         object.__setattr__(self, "truth", {levels: self.value(self.general(levels)) for levels in self.terms})
 

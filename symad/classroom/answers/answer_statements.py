@@ -6,74 +6,52 @@ A statement keeps its place in the line, so that an error can point there.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_text import ARROW, left_side, without_typesetting
+from symad.classroom.answers.answer_words import trimmed
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS, as_cases
-from symad.classroom.formulas.tokens import STYLED
+from symad.classroom.formulas.typesetting import POWER, leibniz, normalized, operators, order_of
 
-# words that connect statements or begin a condition, in English, German and French
-_RELATION = re.compile(r"(?<![-−=])[<>]|[≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
-_LABEL = re.compile(
-    r"\s*(?:[^\W\d_](?:[^\W\d_]|[ -])+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+"
-)
-_CONNECTIVE = re.compile(
-    r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|we get|we have|i get|it is|"
-    r"it follows that|put|set|for|giving|gives|about|approximately|roughly|somit|daher|folglich|dann|sei|setze|ist|mit|"
-    r"und|etwa|rund|donc|alors|ainsi|soit|avec|et|on a|on pose|on obtient|environ)\b[\s,:]*",
-    re.IGNORECASE,
+_RELATION = re.compile(
+    r"(?<![-−=])[<>]|[≤≥≠∈∉ℝ∞]|!=|\bD(?:_\{?\w\}?)?\s*=\s*(?:ℝ|R\b|[(\[{\\])|\breal\b|\breell|\bréel|\\(?:mathbb|infty)|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])"
 )
 _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
-    r"\b(?:for|if|when|where|on|with|provided|für|falls|wenn|mit|pour|si|avec|où)\b)"
+    r"(?=∀|\\forall)|(?<!\\)\b(?:for|if|when|where|on|in|with|provided|für|falls|wenn|mit|auf|pour|si|avec|où|sur)\b)"
 )
-_END = re.compile(r"(?:\s|;|,|\\[,;!]|∎|□|✓|\\checkmark(?![a-z])|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
-_BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s*(?:\\?[,;]\s*)?d\s*([a-zA-Z])\s*")
-UPRIGHT_D = re.compile(r"\{\s*\\rm\s*d\s*\}\s*|\\(?:mathrm|text|textrm|rm)\s*(?:\{\s*d\s*\}|d(?![a-z]))\s*")
-_EQUALS_BELOW = re.compile(r"\\(?:overset|stackrel)\s*(\{(?:[^{}]|\{[^{}]*\})*\})\s*\{\s*=\s*\}")  # a reason above
-_DOTS = {"\u0307": "dot", "\u0308": "ddot"}  # ẋ and ẍ, but no umlaut in a word
-_DOTTED = re.compile("(?<![^\\W\\d_])([^\\W\\d_])([\u0307\u0308])(?![^\\W\\d_])")
-_VALUE = re.compile(  # y'|_{x=2} and \frac{dy}{dx}(2) =
-    r"(?:\\left\s*\.)?(?P<left>[^=,;|]*?)(?:\\(?:right|[bB]igg?r?))?\s*\|\s*_\s*"
-    r"(?:\{\s*\w+\s*=(?P<in_braces>(?:[^{}=]|\{[^{}]*\})+)\}|\(\s*\w+\s*=(?P<in_parentheses>[^()=]+)\))"
-    r"|(?P<ratio>\\[dt]?frac\s*\{[^=|]*\}|[d∂]\S*/[d∂][^\s(]+)\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
+_VALUE = re.compile(  # y'|_{x=2}, dy/dx at x = 2, f'(x=2) and \frac{dy}{dx}(2) =
+    r"(?P<left>[^=,;|]*?)\s*(?:\|\s*_?|\bat\s|(?<=')\()\s*[{(]?\s*(?P<name>[^\W\d_]\w*)\s*=\s*(?P<at>(?:[^\s{}()=]|\{[^{}]*\}|\(\w+\))+)\s*[)}]?"
+    r"|(?P<named>[^=,;|]*?)\|_\s*(?P<index>\w+|\{\w+\})|(?P<ratio>\\frac\{[d∂](?:\^\d)?[^\W\d_]\}\{[^{}]*\})\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
 )
-_BRANCH = re.compile(
-    rf"\s*([^=]*?\S)\s*{CONDITION_WORDS}([^=]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=]*)"
-    rf"|\s*([^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
+_COMPARED = r"[^=:,;]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=:,;]*"
+_BRANCH = re.compile(  # 1 for x > 0; 1, x > 0; 1 (x > 0); x > 0: 1; 0 otherwise
+    rf"\s*(?P<first>{_COMPARED}):\s*(?P<then>[^=:]*?\S)\s*"
+    rf"|\s*(?P<value>[^=<>]*?\S)\s*(?:{CONDITION_WORDS}|,|\()(?P<where>{_COMPARED}?)\)?\s*"
+    rf"|\s*(?P<else>[^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
 )
-_TYPED = str.maketrans("´`", "''", "\u200b\u2060\ufeff") | STYLED
-_TYPED |= {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+_IN_BRACES = re.compile(r"^\{([^{}]*)\}$")
+_NOWHERE = re.compile(
+    r"[,;]?\s*(?:and\s+)?(?:undefined|not defined|nicht definiert|non défini\w*)\b[^,;]*$", re.IGNORECASE
+)
+_QUOTED = re.compile(r"^\s*['\"“](.*?)['\"”]+\s*$")
 _BULLET = re.compile(r"^\s*[•▪●‣]\s*", re.MULTILINE)
-_DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
+_DERIVED = re.compile(rf"\bD({POWER}?)\s*(?:([fy])\s*(?=[(\[=]|$)|[(\[]\s*([fy])\s*[)\]])")
+_DERIVED_PART = re.compile(rf"\bD({POWER}?)\s*(\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
 _REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]*\b[a-z]{3,}", re.IGNORECASE)
-_PHRASE = re.compile(
-    r"\s*(?:the\s+|my\s+|die\s+|das\s+|la\s+)?(?:first\s+|second\s+|erste\s+|zweite\s+)?"
-    r"(?:derivative|ans(?:wer)?|result|solution|gradient|slope|Ableitung|Antwort|Lösung|Ergebnis|Steigung|dérivée|"
-    r"réponse|résultat)(?:\s+(?:of|von|de)\s[^=]*?)?\s*(?:ist|is|lautet|est|=|:)(?!\w)\s*",
-    re.IGNORECASE,
-)
-_REASON = re.compile(
-    r"\s+(?:(?:by|using|from|via|because|since|due to|nach|wegen|par|selon)\s+(?:the\s+)?[a-zäöüéè][a-zäöüéè ]{3,}|"
-    r"(?:for|für|pour)\s+(?:all|every|each|alle|jedes|tout)\s+(?:real\s+|reelle\s+|réel\s+)?\w+)$",
-    re.IGNORECASE,
-)
-_UNIT = re.compile(
-    r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
-    r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
-)
 _EQUALS = re.compile(r"(?::|\\colon\s*)?==?(?!>)|≔|≈|≃|≡|\\(?:approx|coloneqq|equiv)(?![a-z])")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 _RULE = r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*"
-_SQUARE = re.compile(rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+{_RULE}$")
-_SPLIT = re.compile(rf"[,;]\s+|[,;]?\s*\\q?quad\b\s*|\s+(?:and|so|und|et|{ARROW})\s+")
-_ARROW = re.compile(rf"(?:{ARROW})$")
+_SQUARE = re.compile(
+    rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\bdenn\b|\bda\b|\bweil\b|\bcar\b|\bpuisque\b|\s)+{_RULE}$"
+)
+_SPLIT = re.compile(rf"[,;]\s+(?!so\s)|[,;]?\s*\\q?quad\b\s*|[,;]?\s+(?:and|so|und|et|{ARROW})\s+")
+_ARROW = re.compile(rf"(?:{ARROW}|so)$")
 
 
 @dataclass(frozen=True)
@@ -99,7 +77,7 @@ def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
         return [Statement(0, len(code))]
     result: list[Statement] = []
     for start, end in _parts(code):
-        start, end = _trimmed(code, start, end, is_known)
+        start, end = trimmed(code, start, end, is_known)
         if start >= end or re.fullmatch(_RULE, code[start:end]):  # ε² = 0 is a rule, and no step
             continue
         text = code[start:end]
@@ -118,7 +96,7 @@ def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
 
 def _conditional(text: str) -> int | None:
     """Return where a condition at the end of a text begins: "1/x for x > 0", "1/x (x > 0)"; None without one."""
-    for match in reversed(list(_CONDITION.finditer(text))):
+    for match in _CONDITION.finditer(text):
         before, rest = text[: match.start()], text[match.end() :]
         is_condition = _RELATION.search(rest) and not _RELATION.search(before) and not _has_equation(rest)
         if before.strip() and is_condition and _depth(before) == 0:
@@ -127,8 +105,8 @@ def _conditional(text: str) -> int | None:
 
 
 def _has_equation(text: str) -> bool:
-    """Whether a text contains an equals sign that is no part of another relation."""
-    return "=" in re.sub(r"[<>!]=", "", text)
+    """Whether a text contains an equals sign that is no part of another relation, nor of a domain D = ..."""
+    return "=" in re.sub(r"[<>!]=|\bD(?:_\{?\w\}?)?\s*=\s*(?=ℝ|R\b|[(\[{\\])", "", text)
 
 
 def _depth(text: str) -> int:
@@ -141,59 +119,47 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
     start = 0
     for match in cuts:
         rest, before = code[match.end() :], code[start : match.start()]
-        arrow = _ARROW.match(match[0].strip()) is not None and not before.strip().startswith(("lim", "\\lim"))
+        arrow = _ARROW.match(match[0].strip(" ,;")) is not None and not before.strip().startswith(("lim", "\\lim"))
         if before.strip() and _REMARK.match(code, match.end()):
             yield start, match.start()
             return
         says = "=" in rest.partition(",")[0] or _RELATION.search(rest)
-        goes_on = "=" in before or _RELATION.search(rest) or _CONNECTIVE.match(rest)
+        goes_on = (
+            "=" in before or _RELATION.search(rest) or trimmed(code, match.end(), len(code), bool)[0] > match.end()
+        )
         if before.strip() and (arrow or (says and goes_on)):
             yield start, match.start()
             start = match.end()
     yield start, len(code)
 
 
-def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -> tuple[int, int]:
-    """Leave out labels and connecting words in front, and closing punctuation."""
-    if (phrase := _PHRASE.match(code, start, end)) is not None:
-        start = phrase.end()
-    label = _LABEL.match(code, start, end)
-    if label is not None and not is_known(label[0].strip(" :()")):
-        start = label.end()
-    while (word := _CONNECTIVE.match(code, start, end)) is not None and not is_known(word[0].strip(" ,:")):
-        start = word.end()
-    if (last := _END.search(code[start:end])) is not None:
-        end = start + last.start()
-    if (reason := _REASON.search(code[start:end])) is not None:
-        end = start + reason.start()
-    unit = _UNIT.search(code[start:end])
-    if unit is not None and not any(map(is_known, re.findall(r"[A-Za-z]+", unit[0]))):
-        end = start + unit.start()
-    return start + len(code[start:end]) - len(code[start:end].lstrip()), end
+def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where: str = "") -> str:
+    r"""Return a line without "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x), branches as cases.
 
-
-def rewritten(line: str, is_known: Callable[[str], bool], point: str = "") -> str:
-    r"""Return a line without boxes and "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x), branches as cases.
-
-    >>> rewritten(r"\boxed{2x}", bool), rewritten("dy = 2x dx", bool), rewritten("d(x^2)/dx = 2x", bool)
-    ('       2x ', 'dy/dx = 2x', 'd/dx(x^2) = 2x')
-    >>> rewritten("1 if x > 0, -1 if x < 0", bool), rewritten("dy/dx|_{x=2} = 4", bool, "x")
+    >>> rewritten("dy = 2x dx", bool), rewritten("D_x y = 2x", lambda word: False)
+    ('\\frac{dy}{dx} = 2x', '\\frac{d}{dx} y = 2x')
+    >>> rewritten("1 if x > 0, -1 if x < 0", bool), rewritten(r"\frac{dy}{dx}|_{x=2} = 4", bool, "x")
     ('\\begin{cases}1 &  x > 0\\\\-1 &  x < 0\\end{cases}', "y'(2) = 4")
     """
 
     def at_value(match: re.Match[str]) -> str:
-        side = left_side(match["left"] or match["ratio"] or "")
-        value = match["in_braces"] or match["in_parentheses"] or match["value"]
-        above = re.split(r"/|\}\s*\{", match["ratio"] or "y")[0]
-        is_operator = re.sub(r"\\[a-z]+|[\W\d²³]", "", above) in ("", "d")  # d/dx(x) = 1
-        if is_operator or side is None or not side.order or not point or (side.variable or point) != point:
+        left, value = (
+            (match["left"] or match["named"] or match["ratio"]),
+            match["at"] or match["index"] or match["value"],
+        )
+        side, value = left_side(left), value.strip("{} ")
+        if not point or match["name"] not in (None, point):
             return match[0]
-        return f"{side.letter}{chr(39) * side.order}({value.strip()})"
+        if side is not None and side.order and {*side.variables, side.at} <= {"", point}:
+            return f"{side.letter}{chr(39) * side.order}({value})"
+        return left if value == where and not match["ratio"] else match[0]
 
-    line = _EQUALS_BELOW.sub(lambda match: "=".rjust(len(match[0])), line)
-    line = _VALUE.sub(at_value, UPRIGHT_D.sub("d", line))
-    line = AS_IT_VANISHES.sub("", _without_boxes(_with_cases(_as_ratio(line))))
-    return line if is_known("D") else _DERIVED.sub(r"\1'", line)
+    line = re.sub(r"^(\s*[^\W\d_]'+(?:\(\w\))?)\s*:(?!=)", r"\1 =", line)
+    line = AS_IT_VANISHES.sub("", _with_cases(_as_ratio(_VALUE.sub(at_value, line))))
+    if any(is_known(name) for name in ("D", *re.findall(r"\bD_\w+", line.replace("{", "")))):
+        return line
+    line = _DERIVED.sub(lambda match: (match[2] or match[3]) + "'" * order_of(match[1]), operators(line, "D"))
+    return _DERIVED_PART.sub(lambda match: leibniz(match[1] + match[2], f"d{point}{match[1]}"), line) if point else line
 
 
 def _with_cases(line: str) -> str:
@@ -201,36 +167,23 @@ def _with_cases(line: str) -> str:
     if "{cases}" in line:
         return line
     left, equals, text = line.partition("=") if re.match(r"[^<>≤≥=]*=(?!=)", line) else ("", "", line)
-    text = re.sub(r"\belse\s+(\S+)\s*$", r", \1 otherwise", text.strip(" ."))
-    parts = re.split(r"[,;]\s+|\s+(?:and|und|et)\s+", text)
+    text = re.sub(r"\belse\s+(\S+)\s*$", r", \1 otherwise", _NOWHERE.sub("", _IN_BRACES.sub(r"\1", text.strip(" ."))))
+    parts = re.split(r";\s*" if ";" in text else r",\s+|\s+(?:and|und|et)\s+", text)
     branches = [_BRANCH.fullmatch(part) for part in parts]
     if len(parts) < 2 or not all(branches):
         return line
-    rows = [f"{branch[1] or branch[3]} & {branch[2] or 'otherwise'}" for branch in branches if branch]
+    rows = [
+        f"{branch['then'] or branch['value'] or branch['else']} & {branch['first'] or branch['where'] or 'otherwise'}"
+        for branch in branches if branch
+    ]  # fmt: skip
     return f"{left}{equals}\\begin{{cases}}" + "\\\\".join(rows) + "\\end{cases}"
 
 
-def _without_boxes(line: str) -> str:
-    while (match := _BOXED.search(line)) is not None:
-        depth, close = 1, match.end()
-        while close < len(line) and depth:
-            depth += {"{": 1, "}": -1}.get(line[close], 0)
-            close += 1
-        if depth:
-            return line
-        inside = line[match.end() : close - 1]
-        line = line[: match.start()] + " " * (match.end() - match.start()) + inside + " " + line[close:]
-    return line
-
-
 def _as_ratio(line: str) -> str:
-    line = re.sub(r"^(\s*)d\s*(\([^=]*\))\s*/\s*d([a-zA-Z])(?=\s*=)", r"\1d/d\3\2", line)
-    line = re.sub(r"\\[dt]?frac\s*\{\s*d\s*(\([^=]*?\))\s*\}\s*\{\s*d\s*([a-zA-Z])\s*\}", r"d/d\2\1", line)
     match = _DIFFERENTIALS.fullmatch(line)
     if match is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", match[3]).lstrip("-")):
         return line
-    ratio = f"d/d{match[4]}{match[2]}" if match[2].startswith("(") else f"d{match[2]}/d{match[4]}"
-    return f"{match[1]}{ratio} = {match[3]}"
+    return f"{match[1]}{leibniz(match[2], f'd{match[4]}')} = {match[3]}"
 
 
 def lines_of(mine: Any) -> list[tuple[int, Any]]:
@@ -238,11 +191,9 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     lines: list[tuple[int, str]] = []
-    apart = unicodedata.normalize("NFD", as_cases(_BULLET.sub("", mine)).translate(_TYPED))
-    text = unicodedata.normalize("NFC", _DOTTED.sub(lambda dotted: f"\\{_DOTS[dotted[2]]}{{{dotted[1]}}}", apart))
-    rows = enumerate(text.strip("\n").splitlines(), 1)
+    rows = enumerate(normalized(as_cases(_BULLET.sub("", mine))).strip("\n").splitlines(), 1)
     for number, line in [(number, part) for number, row in rows for part in _rows_of(row.partition("#")[0])]:
-        code = without_typesetting(line).rstrip()
+        code = _QUOTED.sub(r"\1", without_typesetting(line)).rstrip()
         if lines and (_GOES_ON.match(code) or _UNFINISHED.search(lines[-1][1])):
             lines[-1] = (lines[-1][0], f"{lines[-1][1]} {code.lstrip()}")
         elif code:

@@ -1,4 +1,4 @@
-"""Implicit differentiation: the derivative of y(x) given an equation in x and y."""
+"""Implicit differentiation: the derivatives of y(x) given an equation in x and y."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from symad.classroom.equality.equality import Agreement, Witness, agreement
 from symad.classroom.equality.hyperdual import constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
 from symad.classroom.expansion.displayed import Definitions, check_coefficients
-from symad.classroom.expansion.epsilon import Levels, Nested
+from symad.classroom.expansion.epsilon import Levels, Nested, subsets
 from symad.classroom.expansion.page_formulas import Along, Listed
 from symad.classroom.formulas.formula_names import plain
-from symad.classroom.formulas.read import LEFT_SIDE, read_formula
+from symad.classroom.formulas.read import named_left, read_formula
 from symad.derivatives.level import Epsilon
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
+_MOST_ORDER = 4
 _POINTS = 6  # points of the curve at which equal sides have to agree
 _ATTEMPTS = 60
 _SIZES = (2, 8, 0.1, 50)  # of the values at the points: x² - y² = 4 has none with |x| < 2
@@ -30,7 +31,7 @@ _AGREED = mp.mpf(10) ** -35
 
 @dataclass(frozen=True)
 class ImplicitProblem(AnswerProblem):
-    """The derivative of `dependent` in the variable on the curve `formula` = 0."""
+    """The derivative of some order of `dependent` in the variable on the curve `formula` = 0."""
 
     dependent: sp.Symbol = sp.Symbol("y", real=True)
 
@@ -39,8 +40,11 @@ class ImplicitProblem(AnswerProblem):
         return str(self.dependent.name)
 
     def general(self, levels: Any) -> sp.Expr:
-        (x,) = self.symbols
-        return -sp.diff(self.formula, x) / sp.diff(self.formula, self.dependent)
+        (x,), y = self.symbols, self.dependent
+        slope = derivative = -sp.diff(self.formula, x) / sp.diff(self.formula, y)
+        for _ in levels[1:]:
+            derivative = sp.diff(derivative, x) + sp.diff(derivative, y) * slope
+        return derivative
 
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
         """Return whether two expressions are equal on the curve; None if only on a part of it."""
@@ -96,7 +100,7 @@ def is_equation(f: Any, x: Any = "x") -> bool:
     """
     if not isinstance(f, str) or f.count("=") != 1 or any(sign in f for sign in "<>!") or "{cases}" in f:
         return False
-    left = LEFT_SIDE.match(f)
+    left = named_left(f)
     return left is None or left[1] == str(x) or (not left[2] and _stands_in(left[1], f.partition("=")[2]))
 
 
@@ -109,9 +113,10 @@ def _stands_in(letter: str, formula: str) -> bool:
 
 
 def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:
-    """Return the problem of dy/dx under an equation. y is the other name, or the one called y."""
-    if not isinstance(x, str | sp.Symbol) or order != 1:
-        raise refusal("an equation as a question", do="name one variable, such as x, and ask for the first derivative")
+    """Return the problem of dy/dx, or of a higher order. y is the other name in the equation, or the one called y."""
+    if not isinstance(x, str | sp.Symbol) or isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
+        do = f"name one variable, such as x, and ask for an order of 1 to {_MOST_ORDER}"
+        raise refusal("an equation as a question", do=do)
     left, right = (real(read_formula(side, [x])) for side in f.split("="))
     formula, name = left - right, plain(str(x))
     others = sorted((s for s in formula.free_symbols if plain(s.name) != name), key=str)
@@ -119,12 +124,21 @@ def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: R
     variable = next((s for s in formula.free_symbols if plain(s.name) == name), None)
     if dependent is None or variable is None:
         raise refusal(f"the equation {f!r}", do=f"write an equation in {x} and y")
-    directions: dict[Levels, Any] = {(1,): [sp.S.One]}
+    directions: dict[Levels, Any] = {(level,): [sp.S.One] for level in range(1, order + 1)}
     problem = ImplicitProblem(
-        formula, (variable,), {}, directions, 1, False, name="y", digits=digits, reveal=reveal, dependent=dependent
+        formula, (variable,), {}, directions, order, False, name="y", digits=digits, reveal=reveal, dependent=dependent
     )
-    eps = Epsilon.of_level(1)  # the equation holds along (1, dy/dx)
-    moved = Listed(Nested(variable, 1, sp.S.One, eps), Nested(dependent, 1, problem.truth[(1,)], eps))
-    definitions = Definitions("the formula", (variable, dependent), formula)
-    check_coefficients({(1,): sp.S.Zero}, Along(sp.Symbol("the formula"), sp.S.Zero, moved), definitions)
+    _check_on_the_curve(problem)
     return problem
+
+
+def _check_on_the_curve(problem: ImplicitProblem) -> None:
+    """Raise InvariantError unless the equation holds along the curve (x + ε, y + y'ε + ...) to the order asked for."""
+    (variable,), every = problem.symbols, subsets(problem.count)[1:]
+    products = {levels: sp.Mul(*map(Epsilon.of_level, levels)) for levels in every}
+    along = [part for levels in every for part in (problem.general(levels), products[levels])]
+    ones = [part for levels in every if len(levels) == 1 for part in (sp.S.One, products[levels])]
+    moved = Listed(Nested(variable, 1, *ones), Nested(problem.dependent, 1, *along))
+    definitions = Definitions("the formula", (variable, problem.dependent), problem.formula)
+    zeros = dict.fromkeys(every, sp.S.Zero)
+    check_coefficients(zeros, Along(sp.Symbol("the formula"), sp.S.Zero, moved), definitions)

@@ -6,9 +6,12 @@ the question alone, by central differences in 60 digits; an answer with dX is co
 
 from __future__ import annotations
 
+import operator
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import sympy as sp
@@ -20,6 +23,11 @@ from symad.classroom.answers.answer_problem import AnswerProblem, Reveal
 from symad.classroom.answers.answer_statements import lines_of, sides_of
 from symad.classroom.answers.answer_text import left_side
 from symad.classroom.answers.mistakes import Mistake
+from symad.classroom.formulas.formula_names import FUNCTIONS, LETTER_OF
+from symad.classroom.formulas.read import reading
+from symad.classroom.formulas.tokens import LOWERED
+from symad.classroom.formulas.typesetting import ROUND, normalized
+from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
 _SIZE = 3  # rows of the random matrices
@@ -29,22 +37,26 @@ _DIGITS = 60
 _STEP = mp.mpf(10) ** -20
 _AGREED = mp.mpf(10) ** -25
 _MARKS = re.compile(
-    r"(?<=[A-Za-df-z)\]}])\s*\^\{?\s*-?\s*(?:T(?![a-z])|\\top)|ᵀ|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det)(?![a-z])|\\top"
+    r"(?<=[A-Za-df-z)\]}])\s*\^\{?\s*-?\s*T(?![a-z])|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det)(?![a-z])"
 )
 _LEFT = re.compile(r"\s*(?:∇|\\nabla|d|∂|\\frac\s*\{\s*(?:\\partial|d))")
-_PLAIN = [
-    (r"\\(?:left|right|,|;|!|quad|mathrm|operatorname|mathbf|boldsymbol)", " "), (r"\\(?:top|intercal)", "T"),
-    (r"ᵀ", "^T"), (r"\\\||\|\|", "‖"), (r"\\(?:cdot|times)|·", "*"), (r"\\(log|ln|det|tr|lambda)", r"\1 "),
-    (r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"((\1)/(\2))"), (r"\\frac\s*(\d)\s*(\d)", r"(\1/\2)"), (r"[−–]", "-"),
-    (r"[{\[]", "("), (r"[}\]]", ")"), (r"²", "^2"), (r"⁻¹", "^(-1)"), (r"½", "(1/2)"),
-]  # fmt: skip
-_LETTER = r"d[A-Z](?![a-z])|d[a-z](?![a-z])|[A-Za-zα-ω](?:_\d|[₀-₉])?"
-_TOKENS = re.compile(rf"\s*(log|ln|det|trace|tr|lambda|{_LETTER}|\d+(?:\.\d+)?|[-+*/^()‖])")
+_LETTER = r"d[A-Za-z](?![a-z])|[A-Za-zα-ω](?:_\d|[₀-₉])?"
+_BASE = rf"({ROUND}|(?:{_LETTER}))"
+_PLAIN: list[tuple[str, Any]] = [
+    (r"\\(?:mathrm|operatorname|mathbf|boldsymbol|bm)\s*\{\s*(\w+)\s*\}", r" \1 "),
+    (r"\\(tr|det|log|ln)(?![a-z])", r" \1 "),
+    (r"\\(?:var)?([a-z]+)(?![a-zA-Z])\s?", lambda word: LETTER_OF.get(word[1], word[0])),
+    (r"\\\||\|\|", "‖"),
+    (r"‖([^‖]*)‖", r"norm(\1)"),
+    (r"(?<![a-zA-Z])(tr|trace|det)\s+([A-Z])(?=\s*(?:$|[-+*/)=|]))", r"\1(\2)"),
+]
+_TRANSPOSED = re.compile(rf"(?<![a-z]){_BASE}\s*\^\s*(?:T|\{{\s*(-?)\s*T\s*\}}|\((-?)\s*T\s*\))")
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "tr": lambda value: mp.fsum(value[k, k] for k in range(_SIZE)), "det": mp.det,
-    "log": lambda value: mp.log(abs(value)),
+    "norm": lambda value: mp.sqrt(mp.fsum(entry**2 for entry in value)), "transposed": lambda value: value.T,
 }  # fmt: skip
-_FUNCTIONS |= {"trace": _FUNCTIONS["tr"], "ln": _FUNCTIONS["log"]}
+_FUNCTIONS |= {"trace": _FUNCTIONS["tr"]}
+_WORDS = re.compile(rf"\\[a-z]+|(?:{'|'.join(sorted({*_FUNCTIONS, *FUNCTIONS}, key=len, reverse=True))})(?![a-z])")
 Names = Mapping[str, Any]
 
 
@@ -57,95 +69,91 @@ def is_of_matrices(f: Any, x: Any, mine: Any) -> bool:
     if not (isinstance(f, str) and isinstance(x, str) and len(x) == 1 and x != "T"):
         return False
     by_change = isinstance(mine, str) and x.isupper() and re.search(rf"(?<![A-Za-z])d{x}", mine) is not None
-    return by_change or _MARKS.search(f) is not None
+    return by_change or _MARKS.search(normalized(f)) is not None
 
 
-class _MatrixFormula:
-    """The value of a formula by recursive descent: sums, products, powers, functions of the next factor."""
+def _plain(text: str) -> str:
+    r"""Return a formula with a name for each function of matrices.
 
-    def __init__(self, text: str, names: Names, where: str) -> None:
-        self.where, self.names, self.words, self.in_norm = where, names, _words(text, where), False
-        self.value = self.sum()
-        if self.words[0]:
-            self.refuse(repr(self.words[0]))
-
-    def refuse(self, what: str) -> NoReturn:
-        do = "use A^T, X^{-1}, tr( ), det( ), log, numbers, capital letters for matrices and small ones for columns"
-        raise refusal(f"{what} ({self.where})", do=do)
-
-    def take(self, *words: str) -> str:
-        return self.words.pop(0) if self.words[0] in words else ""
-
-    def sum(self) -> Any:
-        value = -self.product() if self.take("-") else self.product()
-        while sign := self.take("+", "-"):
-            term = self.product()
-            if _shape(term) != _shape(value):
-                self.refuse("a sum of two shapes")
-            value = value + term if sign == "+" else value - term
-        return value
-
-    def product(self) -> Any:
-        value = self.power()
-        while self.words[0] not in ("", "+", "-", ")") and not (self.words[0] == "‖" and self.in_norm):
-            divides, factor = self.take("*", "/") == "/", self.power()
-            if divides and _shape(factor) is not None:
-                self.refuse("a division by a matrix")
-            if None not in (_shape(value), _shape(factor)) and value.cols != factor.rows:
-                self.refuse("a product whose shapes do not fit")
-            value = value * (1 / factor) if divides else value * factor
-            value = value[0, 0] if _shape(value) == (1, 1) else value
-        return value
-
-    def power(self) -> Any:
-        value = self.operand()
-        while self.take("^"):
-            opened, negative = self.take("("), self.take("-")
-            exponent = self.words[0] and self.words.pop(0)
-            if exponent == "T" and _shape(value) is not None:
-                value, exponent = value.T, "1"
-            is_plain = exponent == "1" and not negative
-            fits = is_plain or (exponent.isdigit() and _shape(value) in (None, _SQUARE))
-            if not fits or (opened and not self.take(")")):
-                self.refuse("an exponent")
-            value = value if is_plain else value ** int(negative + exponent)
-        return value
-
-    def operand(self) -> Any:
-        word = self.words[0] and self.words.pop(0)
-        if word[:1].isdigit():
-            return mp.mpf(word)
-        if word in _FUNCTIONS:
-            value = self.operand()
-            if _shape(value) != _SQUARE if word in ("tr", "trace", "det") else _shape(value) is not None:
-                self.refuse(f"{word} of another shape")
-            if self.words[0] not in ("", "+", "-", "*", "/", ")", "‖") and word[:1] in "td" and not self.closed:
-                self.refuse(f"what follows {word}, without parentheses")
-            return _FUNCTIONS[word](value)
-        if word not in ("(", "‖"):
-            self.closed = False
-            return self.names[word] if word in self.names else self.refuse(repr(word) if word else "the end")
-        before, self.in_norm = self.in_norm, word == "‖"
-        value = self.sum()
-        self.in_norm, self.closed = before, True
-        if not self.take(")" if word == "(" else word):
-            self.refuse(f"{word!r} that is never closed")
-        return value if word == "(" else mp.sqrt(mp.fsum(entry**2 for entry in value))
-
-    closed = False  # whether the last operand was in parentheses
-
-
-def _words(text: str, where: str) -> list[str]:
+    >>> _plain(r"\|Ax\|^2 + x^TAX^{-T}"), _plain("tr X")
+    ('norm(Ax)^2 + transposed(x) Atransposed((X)^(-1)) ', 'tr(X)')
+    """
+    text = normalized(text)
     for pattern, put in _PLAIN:
         text = re.sub(pattern, put, text)
-    words, place = list[str](), 0
-    while text[place:].strip():
-        match = _TOKENS.match(text, place)
-        if match is None:
-            raise refusal(f"{text[place:].strip()[:20]!r} in a formula of matrices ({where})", do="write it plainly")
-        words.append(match[1])
-        place = match.end()
-    return [*words, ""]
+    while (match := _TRANSPOSED.search(text)) is not None:
+        base = f"({match[1]})^(-1)" if match[2] or match[3] else match[1]
+        text = f"{text[: match.start()]}transposed({base}) {text[match.end() :]}"
+    return text
+
+
+def _letters(text: str) -> set[str]:
+    return {letter.translate(LOWERED) for letter in re.findall(_LETTER, _WORDS.sub(" ", _plain(text)))}
+
+
+def _value_of(text: str, names: Names, where: str) -> Any:
+    """Return the value of a formula on matrices: its letters are symbols that do not commute."""
+    symbols = {name: sp.Symbol(name, commutative=_shape(value) is None) for name, value in names.items()}
+    functions = {name: sp.Function(name) for name in _FUNCTIONS}
+    try:
+        expression = reading(_plain(text), {**symbols, **functions}, others=False).expression
+    except ArgumentError as error:
+        do = "use A^T, X^{-1}, tr( ), det( ), log, numbers, capital letters for matrices and small ones for columns"
+        raise ArgumentError(error.what, where=where, why=error.why, do=do) from None
+    return _evaluated(expression, names, where)
+
+
+def _evaluated(part: Any, names: Names, where: str) -> Any:
+    def refuse(what: str) -> NoReturn:
+        raise refusal(f"{what} ({where})", do="write sums and products of matrices whose shapes fit")
+
+    if part.is_number:
+        return mp.mpf(sp.N(part, _DIGITS))
+    if part.is_Symbol:
+        return names[part.name]
+    parts = [base for argument in part.args for base in _repeated(argument)] if part.is_Mul else part.args
+    values = [_evaluated(argument, names, where) for argument in parts]
+    if part.is_Add:
+        if len({_shape(value) for value in values}) > 1:
+            refuse("a sum of two shapes")
+        return reduce(operator.add, values)
+    if part.is_Mul:
+        return _product(values, refuse)
+    name = part.func.__name__
+    if part.is_Pow:
+        base, exponent = values
+        if _shape(exponent) is not None or (_shape(base) is not None and (_shape(base) != _SQUARE or exponent % 1)):
+            refuse("an exponent")
+        return base ** (exponent if _shape(base) is None else int(exponent))
+    if name not in _FUNCTIONS and _shape(values[0]) is None:
+        return mp.log(abs(values[0])) if name == "log" else mp.mpf(part.func(sp.Float(values[0], _DIGITS)))
+    if name not in _FUNCTIONS or (name in ("tr", "trace", "det") and _shape(values[0]) != _SQUARE):
+        refuse(f"{name} of another shape")
+    return _FUNCTIONS[name](values[0]) if _shape(values[0]) is not None else values[0]
+
+
+def _repeated(factor: Any) -> list[Any]:
+    """Return x, x for the factor x^2 of a product, in which SymPy collects equal neighbours."""
+    base, exponent = factor.as_base_exp()
+    is_product = not base.is_commutative and exponent.is_Integer and exponent > 1
+    return [base] * int(exponent) if is_product else [factor]
+
+
+def _product(values: Sequence[Any], refuse: Callable[[str], NoReturn]) -> Any:
+    """Return a product of numbers and matrices. A row times a column is a number: b (x^T a)."""
+    scale, factors = mp.mpf(1), list[Any]()
+    for value in values:
+        if _shape(value) is None:
+            scale *= value
+        elif factors and (factors[-1].rows, value.cols) == (1, 1) and factors[-1].cols == value.rows:
+            scale *= (factors.pop() * value)[0, 0]
+        else:
+            factors.append(value)
+    for left, right in pairwise(factors):
+        if left.cols != right.rows:
+            refuse("a product whose shapes do not fit")
+    product = reduce(operator.mul, factors, scale) if factors else scale
+    return product[0, 0] if _shape(product) == (1, 1) else product
 
 
 def _shape(value: Any) -> tuple[int, int] | None:
@@ -155,11 +163,11 @@ def _shape(value: Any) -> tuple[int, int] | None:
 def _names(question: str, x: str, seed: int) -> dict[str, Any]:
     """Return random values for the letters of a question: matrices, columns, numbers; I is the unit matrix."""
     source, values = random.Random(seed), dict[str, Any]()
-    for letter in sorted({word for word in _words(question, "the question") if word[:1].isalpha()} | {x, f"d{x}"}):
+    for letter in sorted(_letters(question) | {x, f"d{x}"}):
         entries = [mp.mpf(source.randrange(-(10**9), 10**9)) / 10**9 for _ in range(_SIZE**2)]
         named = letter.removeprefix("d")[:1]
         columns = _SIZE if named.isupper() else 1
-        is_number = letter == "lambda" or not named.isascii()
+        is_number = not named.isascii()
         values[letter] = entries[0] if is_number else mp.matrix(_SIZE, columns)
         for k in range(0 if is_number else _SIZE * columns):
             values[letter][k // columns, k % columns] = entries[k] + 2 * (k % columns == k // columns)
@@ -169,13 +177,13 @@ def _names(question: str, x: str, seed: int) -> dict[str, Any]:
 def _change(question: str, names: Names, x: str, along: Any) -> Any:
     """Return the change of a formula in a direction by a central difference."""
     moved = ({**names, x: names[x] + sign * _STEP * along} for sign in (1, -1))
-    up, down = (_MatrixFormula(question, at, "the question").value for at in moved)
+    up, down = (_value_of(question, at, "the question") for at in moved)
     return (up - down) * (1 / (2 * _STEP))
 
 
 def _derivative(question: str, names: Names, x: str) -> Any:
     """Return the derivative of a number in the shape of x, or of a column in a column; refuse others."""
-    variable, value = names[x], _MatrixFormula(question, names, "the question").value
+    variable, value = names[x], _value_of(question, names, "the question")
     if _shape(value) is not None and (value.cols, variable.cols) != (1, 1):
         raise refusal("the derivative of a matrix in a matrix", do=f"write the differential, with d{x} in it")
     slopes = mp.matrix(
@@ -197,7 +205,7 @@ def _difference(text: str, where: str, question: str, x: str, seed: int) -> str:
     """Return the difference of a side from the derivative on random matrices, "" if there is none."""
     with mp.workdps(_DIGITS):
         names = _names(question, x, seed)
-        written = _MatrixFormula(text, names, where).value
+        written = _value_of(text, names, where)
         by_change = re.search(rf"d{x}(?![A-Za-z])", text) is not None
         expected = _change(question, names, x, names[f"d{x}"]) if by_change else _derivative(question, names, x)
         if _are_equal(written, expected):

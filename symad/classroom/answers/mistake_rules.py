@@ -189,7 +189,12 @@ def power(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
             (("You brought ", lowered, " down instead of the exponent ", exponent), lowered * base**lowered),
             (("You lowered the exponent twice",), exponent * base ** (exponent - 2)),
             (("You gave the exponent ", lowered, " the other sign"), exponent * base**-lowered),
+            (("You divided by the exponent ", exponent, " instead of multiplying by it"), base**lowered / exponent),
         ]
+        if exponent.is_Rational and not exponent.is_Integer:
+            one_less = sp.Rational(exponent.p - 1, exponent.q)
+            words: Words = ("You subtracted 1 wrongly from the exponent ", exponent)
+            ways += [(words, exponent * base**other) for other in (one_less, -exponent) if other != lowered]
         yield from _reciprocal(node, base, exponent, tangents)
     elif base.has(*tangents):
         moved = sp.S.One
@@ -200,7 +205,12 @@ def power(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     else:
         moved = along(exponent, tangents)
         by_power = exponent * base ** (exponent - 1)
-        ways = [(("You used the power rule on an exponential",), by_power)]
+        number, rest = exponent.as_coeff_Mul()
+        ways = [
+            (("You used the power rule on an exponential",), by_power),
+            (("You lowered the factor ", number, " of the exponent"), base ** ((number - 1) * rest)),
+            (("You brought the exponent down",), exponent * node),
+        ]
         if moved != 1 and moved != 0:
             ways.append((ways[0][0], by_power / moved))
         if base != sp.E:
@@ -221,6 +231,9 @@ def _reciprocal(node: sp.Expr, base: sp.Expr, exponent: sp.Expr, tangents: Tange
         below = along(base**-exponent, tangents)
         words: Words = ("You took 1 over the derivative of ", base**-exponent, ", but (1/g)′ = −g′/g²")
         yield Wrong("quotient rule", words, 1 / below if below != 0 else sp.S.NaN)
+    if exponent == -1:
+        words = ("You took ", sp.log(base), " for the derivative of ", node, ": the logarithm belongs to its integral")
+        yield Wrong("integrated", words, sp.log(base))
 
 
 _TAKEN_FOR: dict[Any, list[Callable[[sp.Expr], sp.Expr]]] = {
@@ -230,9 +243,11 @@ _TAKEN_FOR: dict[Any, list[Callable[[sp.Expr], sp.Expr]]] = {
     sp.csc: [lambda u: -(sp.csc(u) ** 2), lambda u: sp.sec(u) * sp.tan(u)],
     sp.sin: [sp.sin], sp.cos: [sp.cos], sp.sinh: [sp.sinh], sp.cosh: [sp.cosh, sp.sin],
     sp.tanh: [lambda u: sp.sec(u) ** 2, lambda u: sp.sech(u) * sp.tanh(u), sp.sech],
-    sp.log: [sp.log, sp.exp, lambda u: sp.S.One * u, lambda u: 1 / sp.log(u)],
-    sp.asin: [lambda u: -sp.cos(u) / sp.sin(u) ** 2, sp.acos], sp.acos: [lambda u: sp.sin(u) / sp.cos(u) ** 2],
-    sp.atan: [lambda u: -1 / sp.sin(u) ** 2], sp.asinh: [], sp.acosh: [], sp.atanh: [],
+    sp.log: [sp.log, sp.exp, lambda u: sp.S.One * u, lambda u: 1 / sp.log(u), lambda u: sp.S.One],
+    sp.asin: [lambda u: -sp.cos(u) / sp.sin(u) ** 2, sp.acos, lambda u: 1 / sp.cos(u), sp.cos],
+    sp.acos: [lambda u: sp.sin(u) / sp.cos(u) ** 2, lambda u: -1 / sp.sin(u), lambda u: -sp.sin(u)],
+    sp.atan: [lambda u: -1 / sp.sin(u) ** 2, lambda u: sp.sec(u) ** 2, lambda u: sp.cos(u) ** 2],
+    sp.asinh: [], sp.acosh: [], sp.atanh: [],
 }  # fmt: skip
 _OF_INVERSES: list[Callable[[sp.Expr], sp.Expr]] = [
     lambda u: 1 / sp.sqrt(1 - u**2), lambda u: -1 / sp.sqrt(1 - u**2), lambda u: 1 / sp.sqrt(1 + u**2),
@@ -251,6 +266,9 @@ def exchanged(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         words: Words = ("You took ", taken, " for the derivative of ", node.func(u), ", which is ", right)
         value = taken.subs(u, node.args[0]) * along(node.args[0], tangents)
         yield Wrong("derivative of another function", words, value)
+    if isinstance(node, sp.log) and (moved := along(node.args[0], tangents)) != 0:
+        upside: Words = ("You wrote u/u′ upside down: the derivative of ", node, " is u′/u")
+        yield Wrong("chain rule", upside, node.args[0] / moved)
 
 
 def absolute(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
@@ -301,6 +319,10 @@ def product(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     if constants and whole != -1:
         words: Words = ("You took 1 for the derivative of the constant ", whole)
         yield Wrong("constant", words, along(node, tangents) + sp.Mul(*factors))
+    is_power = len(factors) == 1 and factors[0].is_Pow and factors[0].exp.is_Integer and whole.is_Rational
+    if is_power and (root := sp.real_root(whole, factors[0].exp)).is_Rational:
+        words = ("You did not raise ", root, " to the power ", factors[0].exp)
+        yield Wrong("algebra", words, root * along(factors[0], tangents))
     if len(factors) > 1:
         yield from _parts_of_product(node, whole, factors, tangents)
 
@@ -346,6 +368,8 @@ def quotient(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
             ("You wrote a plus between u′v and uv′, where a minus belongs", (up * below + above * down) / below**2),
             ("You divided by the square of the numerator", both / above**2),
             ("You divided by the square of the derivative of the denominator", both / down**2),
+            ("You left out the factor v of u′v − uv′", (up - above * down) / below**2),
+            ("You left out the factor u of u′v − uv′", (up * below - down) / below**2),
         ]
         for first in second.args if second.is_Add else ():
             ways.append(("You left out the parentheses behind the minus", (up * below + second - 2 * first) / below**2))

@@ -129,6 +129,13 @@ def _of_equations(problem: ImplicitProblem) -> Iterator[Wrong]:
     formula, (x,), y = problem.formula, problem.symbols, problem.dependent
     in_x, in_y = sp.diff(formula, x), sp.diff(formula, y)
     kind, slope = "implicit differentiation", sp.Symbol("y′")
+    if problem.count > 1:
+        before = problem.general(range(1, problem.count))
+        fixed, moved = sp.diff(before, x), sp.diff(before, y)
+        yield Wrong(kind, ("You left out ", slope, ", the inner derivative of y, in the last step"), fixed + moved)
+        yield Wrong(kind, ("You held y fixed in the last step, but it depends on ", x), fixed)
+        yield Wrong("wrong order", (f"You gave the derivative of order {problem.count - 1}",), before)
+        return
     yield Wrong(kind, ("You wrote ", slope, " upside down"), -in_y / in_x)
     yield Wrong(kind, ("You left out ", in_y, ", the factor of ", slope), -in_x)
     for wrong in _derivations(formula, {x: sp.S.One}, RULES):

@@ -95,10 +95,10 @@ def _solved(
 ) -> list[Any] | None:
     at = [_float(decimals[unknown][0]) for unknown in unknowns]
     for _ in range(_STEPS):
-        rows = [_gap(written, unknowns, at, sample)[1] for sample in samples]
         try:
+            rows = [_gap(written, unknowns, at, sample)[1] for sample in samples]
             step = mp.lu_solve(mp.matrix([row[1:] for row in rows]), mp.matrix([row[0] for row in rows]))
-        except ZeroDivisionError:
+        except (ArithmeticError, ValueError, UnknownValueError):
             return None
         at = [value - change for value, change in zip(at, step, strict=True)]
         if all(abs(change) <= mp.mpf(10) ** -35 * max(1, abs(value)) for value, change in zip(at, step, strict=True)):

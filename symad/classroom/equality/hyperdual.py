@@ -6,7 +6,9 @@ its Taylor coefficients, which mpmath computes from values of the function alone
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from mpmath import mp
@@ -70,7 +72,7 @@ class HyperDual:
         if self.is_constant:
             return constant(function(self.real))
         rest = HyperDual({mask: part for mask, part in self.parts.items() if mask})
-        degree = _union(rest.parts).bit_count()
+        degree = reduce(operator.or_, rest.parts, 0).bit_count()
         total, power = constant(0), constant(1)
         for slope in mp.taylor(function, self.real, degree):
             total, power = total + power * constant(slope), power * rest
@@ -87,10 +89,3 @@ class HyperDual:
 def constant(value: Any) -> HyperDual:
     """Return a number without epsilons."""
     return HyperDual({0: value if isinstance(value, mp.mpf | mp.mpc) else mp.mpf(value)})
-
-
-def _union(masks: Mapping[int, Any]) -> int:
-    result = 0
-    for mask in masks:
-        result |= mask
-    return result

@@ -153,13 +153,9 @@ class IndependentValues:
             return bool(compared.get(condition.rel_op, (left == right) == (condition.rel_op == "==")))
         if isinstance(condition, BooleanFunction) and isinstance(condition, sp.And | sp.Or | sp.Not):
             held = [self._holds(part) for part in condition.args]
-            return (
-                all(held)
-                if isinstance(condition, sp.And)
-                else any(held)
-                if isinstance(condition, sp.Or)
-                else not held[0]
-            )
+            if isinstance(condition, sp.Not):
+                return not held[0]
+            return all(held) if isinstance(condition, sp.And) else any(held)
         raise UnknownValueError(str(condition))
 
     def _operation(self, expression: Any, operands: list[HyperDual]) -> HyperDual:

@@ -327,14 +327,17 @@ class Calls(Cursor):
 
     def _along(self, token: Token, opened: Token, order: int, value: FormulaValue) -> FormulaValue:
         """Return a derivative along the directions in brackets, one for each prime."""
-        directions = [self.deeper(self.sum, lists=True)]
+        place, directions = self.position - 1, [self.deeper(self.sum, lists=True)]
         while comma := self.accept(","):
             self.separates = self.separates or comma
             directions.append(self.deeper(self.sum, lists=True))
         self.expect("]", opened)
-        if len(directions) != order:
+        if len(directions) != order and len(directions) > 1:
             do = f"give {order} directions in the brackets"
             refuse(self.text, opened.column, f"{len(directions)} directions of a derivative of order {order}", do)
+        if len(directions) != order:  # f''(x) [g'(x)]^2: a factor in brackets
+            self.position = place
+            return value
         return self.computed(token, lambda: product([value, *directions]))
 
 

@@ -75,7 +75,7 @@ def _goes_on(after: Token) -> bool:
 def _pieces(word: Token, way: Way) -> Iterable[Token]:
     column = word.column
     for number, piece in enumerate(way):
-        kind = "number" if piece.isdigit() else "name"
+        kind = "number" if piece.isdecimal() else "name"
         last = word.end if number == len(way) - 1 else column + len(piece)
         yield Token(kind, piece, column, word.spaced if number == 0 else False, last)
         column += len(piece)
@@ -140,13 +140,13 @@ def _ways(
                 continue
             piece, is_last = word[start:end], end == len(word)
             before = word[:start]
-            if piece.isdigit():
+            if piece.isdecimal():
                 fits = any(before.endswith(name) for name in _FUNCTION_NAMES)
                 fits = fits and (is_last or not word[end].isdigit())
             else:
                 fits = piece in bare or _is_factor(piece, names, called, in_parentheses, is_last)
             if fits:
-                ways = [(*way, piece) for way in ways_to[start] if not (piece.isdigit() and way[-1] not in FUNCTIONS)]
+                ways = [(*way, piece) for way in ways_to[start] if not (piece.isdecimal() and way[-1] not in FUNCTIONS)]
                 ways_to[end] = [*ways_to[end], *ways][:_MOST_WAYS]
     return ways_to[-1]
 

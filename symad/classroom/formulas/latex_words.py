@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
 from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
 _DEPTH = 40  # of nested braces
-_SPACES = frozenset(
-    ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad", "~", "\\displaystyle", "\\textstyle", "\\limits", "\\left",
-     "\\right", "\\bigl", "\\bigr", "\\Bigl", "\\Bigr", "\\big", "\\Big", "\\biggl", "\\biggr", "\\middle", "&",
-     "\\(", "\\)", "\\[", "\\]", "\\rm", "\\bf", "\\it", "\\nonumber", "\\mleft", "\\mright", "\\thinspace"]
-)  # fmt: skip
+_SPACES = frozenset(["\\quad", "\\qquad", "&", "\\[", "\\]"])
 _SIGNS = {
-    "\\cdot": "*", "\\cdotp": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(",
-    "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",
+    "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(", "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",
 }  # fmt: skip
 _BARS = {"\\lvert": "|(", "\\rvert": "|)", "\\vert": "|", "\\mid": "|", "\\|": "|"}
 _UPRIGHT = frozenset(["\\mathrm", "\\operatorname", "\\text", "\\textrm", "\\mathop", "\\mathcal"])
@@ -27,13 +21,15 @@ _ELSEWHERE = {
     "\\pm": "write one of the two signs", "\\mp": "write one of the two signs", "\\infty": "take a finite number",
     "\\ldots": "write out all terms", "\\dots": "write out all terms", "\\cdots": "write out all terms",
     "\\int": "give the formula without an integral", "\\sum": "write out all terms",
-    "\\lim": "give the formula without a limit", "\\partial": "write \\frac{\\partial}{\\partial x} as a whole",
+    "\\lim": "give the formula without a limit",
     "\\lg": "write \\log_{10} or \\log_2", "\\circ": "write f(g(x)) for a composition",
 }  # fmt: skip
 
 
-def plain_words(text: str, words: list[Token]) -> list[Token]:
+def plain_words(text: str, words: list[Token], typeset: bool = False) -> list[Token]:
     """Return the words of a formula without LaTeX commands; ArgumentError for unknown commands.
+
+    Braces are read in LaTeX, also where `typeset` says that its commands have a plain spelling by now.
 
     >>> from symad.classroom.formulas.tokens import scanned
     >>> text = r"\\frac{x}{2} + x^{2}"
@@ -42,15 +38,16 @@ def plain_words(text: str, words: list[Token]) -> list[Token]:
     """
     if not any(word.kind == "latex" for word in words):
         return words
-    return _Rewriter(text, words).whole()
+    return _Rewriter(text, words, typeset).whole()
 
 
 class _Rewriter:
     """Rewrites words from left to right. A command takes its arguments, nested at most _DEPTH deep."""
 
-    def __init__(self, text: str, words: list[Token]) -> None:
+    def __init__(self, text: str, words: list[Token], typeset: bool) -> None:
         self.text, self.words, self.position, self.depth = text, list(words), 0, 0
-        self.typeset = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex") or "^{" in text
+        has_commands = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex")
+        self.typeset = typeset or has_commands or "^{" in text
 
     def whole(self) -> list[Token]:
         """Return all words."""
@@ -84,7 +81,7 @@ class _Rewriter:
 
     def _item(self, before: list[Token]) -> list[Token]:
         word = self._take()
-        if word.kind == "operator" and word.text == "**" and self._next.text in ("{", "\\prime", "\\circ"):
+        if word.kind == "operator" and word.text == "**" and self._next.text == "{":
             return self._exponent(word)
         if word.kind == "name" and word.text.endswith("_") and self._next.text == "{":
             return [self._lowered(replace(word, text=word.text[:-1]))]
@@ -136,16 +133,9 @@ class _Rewriter:
         return inside if is_name else _in_parentheses(opened, inside, self.words[self.position - 1])
 
     def _exponent(self, sign: Token) -> list[Token]:
-        """Return an exponent in braces. Primes are no exponent; a number, or words in parentheses, need none."""
+        """Return an exponent in braces. A number, or words in parentheses, need none."""
         opened = self._take()
-        following = self.words[self.position : self.position + 2]
-        if opened.text == "\\circ" or [word.text for word in following] == ["\\circ", "}"]:
-            self.position += 2 * (opened.text == "{")
-            return [replace(opened, kind="degree", end=self.words[self.position - 1].end)]
-        inside = self._group(opened) if opened.text == "{" else self._command(opened)
-        if inside and all(word.kind == "prime" for word in inside):
-            marks = "".join(word.text for word in inside)
-            return [Token("prime", marks, sign.column, sign.spaced, inside[-1].end)]
+        inside = self._group(opened)
         is_word = len(inside) == 1 and inside[0].kind == "name" and len(inside[0].text) > 1
         if (len(inside) == 1 and not is_word) or (len(inside) == 3 and inside[0].text == "("):
             return [sign, *inside]
@@ -190,14 +180,10 @@ class _Rewriter:
             return self._space()
         if word.text in _SIGNS:
             return [replace(word, kind="operator", text=_SIGNS[word.text])]
-        if word.text in ("\\degree", "\\%"):
-            return [replace(word, kind="degree", text=name)]
         if word.text in _BARS:
             return [replace(word, kind="bar", text=_BARS[word.text])]
-        if word.text == "\\prime":
-            return [replace(word, kind="prime", text="'")]
-        if (reader := self._structures().get(name)) is not None:
-            return reader(word)
+        if name in ("frac", "sqrt"):
+            return self._fraction(word) if name == "frac" else self._root(word)
         if word.text in _UPRIGHT | _FONTS:
             return self._upright(word)
         name = name.removeprefix("var")  # \\varphi
@@ -209,15 +195,6 @@ class _Rewriter:
         what = f"the command {word.text}" if len(name) else "the character '\\\\'"
         do = _ELSEWHERE.get(word.text, "write the formula plainly, as in sin(x)/2")
         refuse(self.text, word.column, what, do, "it is not read in a formula")
-
-    def _structures(self) -> dict[str, Callable[[Token], list[Token]]]:
-        return {"frac": self._fraction, "dfrac": self._fraction, "tfrac": self._fraction, "cfrac": self._fraction,
-                "sqrt": self._root, "color": self._colored, "textcolor": self._colored}  # fmt: skip
-
-    def _colored(self, command: Token) -> list[Token]:
-        """Leave out the name of a color."""
-        self._argument(command)
-        return []
 
     def _space(self) -> list[Token]:
         """Leave out a space and mark the next word as spaced."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import sympy as sp
 from sympy.core.function import UndefinedFunction
 
-from symad.classroom.formulas.calls import ORDER_LIMIT, Calls
+from symad.classroom.formulas.calls import ORDER_LIMIT, Calls, derivative
 from symad.classroom.formulas.formula_names import (
     CONSTANTS,
     FUNCTIONS,
@@ -226,7 +226,9 @@ class NameReadings(Calls):
     def derivative_sign(self, token: DerivativeSign) -> FormulaValue:
         """Read the operand of d/dx: the following factors, as far as their reading is unique."""
         variable = known(self.names, token.text) or (symbol_of(token.text) if self.others else None)
-        if not isinstance(variable, sp.Symbol):
+        if isinstance(variable, UndefinedFunction) and token.text in self.bare and token.of:
+            variable = variable(self.point)  # df/dg of f(g(x))
+        elif not isinstance(variable, sp.Symbol):
             do = f"known are {', '.join(self.names) or 'no names'}"
             refuse(self.text, token.column, f"the derivative in {token.text!r}", do, "it stands for no variable here")
         if token.order > ORDER_LIMIT:
@@ -239,7 +241,7 @@ class NameReadings(Calls):
         if isinstance(function, sp.Expr) and token.of in self.bare:
             return self.differentiated(token, FormulaValue(function), variable, token.order)
         if isinstance(function, UndefinedFunction):
-            return FormulaValue(sp.Derivative(function(variable), (variable, token.order)))
+            return FormulaValue(derivative(function, [variable], [token.order]))
         if token.of:
             do = f"write d/d{token.text} before a formula, or declare {token.of}"
             refuse(self.text, token.column, f"the derivative of {token.of!r}", do, "it stands for no function here")
@@ -284,6 +286,7 @@ class NameReadings(Calls):
         at, free = self.token, sorted(of.expression.free_symbols, key=str)
         variable = self.point if isinstance(self.point, sp.Symbol) else free[0] if len(free) == 1 else None
         order = self.primes()
+        self.position += 3 * (self.point is not None and self._is_at_point())  # (f + g)'(x)
         if variable is None and not free:
             self.derived = constant(sp.S.Zero)
             return self.derived

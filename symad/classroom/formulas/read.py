@@ -36,12 +36,19 @@ from symad.classroom.formulas.formula_names import (
 from symad.classroom.formulas.glued_words import parted
 from symad.classroom.formulas.latex_words import plain_words
 from symad.classroom.formulas.name_readings import NameReadings
-from symad.classroom.formulas.tokens import STYLED, DerivativeSign, Token, asked_back, refuse, scanned
+from symad.classroom.formulas.tokens import LENGTH_LIMIT, DerivativeSign, Token, asked_back, refuse, scanned
+from symad.classroom.formulas.typesetting import normalized
 from symad.errors import NotationWarning
 
-LEFT_SIDE = re.compile(
+_LEFT_SIDE = re.compile(
     r"[\s$]*(?:\\(?:var)?)?([^\W\d_]|(?<=[\\r])[a-z]+)\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*(?::?=(?!=)|≔)"
 )
+
+
+def named_left(text: str) -> re.Match[str] | None:
+    r"""Return the left side of f(x) = ... or \varphi = ...; None for \sin(xy) = x, which is an equation."""
+    left = _LEFT_SIDE.match(text)
+    return None if left is None or left[1] in FUNCTIONS else left
 
 
 def is_inverse_note(note: str) -> bool:
@@ -110,9 +117,10 @@ def reading(
     ('3,5 is read as 3.5: a decimal comma',)
     """
     start, end = part
-    text = text.translate(STYLED) if isinstance(text, str) else text
-    letter = ""
-    if part == (0, None) and isinstance(text, str) and (left := LEFT_SIDE.match(text, start)):
+    letter, typeset = "", part != (0, None) or (isinstance(text, str) and "\\" in text)
+    if part == (0, None) and isinstance(text, str) and len(text) <= LENGTH_LIMIT:
+        text = normalized(text)
+    if part == (0, None) and isinstance(text, str) and (left := named_left(text)):
         letter = left[1]
         if letter not in names:
             start = left.end()
@@ -121,7 +129,7 @@ def reading(
             text, cases, names, others=others, functions=functions, point=point, bare=bare, decimals=decimals
         )
     words = scanned(text, start, end)
-    factors, products = parted(text, plain_words(text, words), names, others=others, bare=bare)
+    factors, products = parted(text, plain_words(text, words, typeset), names, others=others, bare=bare)
     parser = _Parser(text, with_bars(text, factors), names, others, point)
     parser.functions, parser.products, parser.bare = functions, products, bare
     parser.decimals = {} if decimals else None
@@ -246,6 +254,8 @@ class _Parser(NameReadings):
             return base
         if operator := self.accept("**"):
             written, at = self.written(start, operator), self.token
+            if start.text == "(" and (order := re.match(r"\^\{\(([1-9])\)\}", self.text[operator.column :])):
+                self.two(at, f"{written}^{{({order[1]})}}", written + "'" * int(order[1]), f"{written}^{order[1]}")
             exponent = self.deeper(self._exponent, lists=self.lists)
             self._check_exponent_ends(start, operator, at)
             if self.tokens[self.position - 1].kind == "bang":

@@ -16,14 +16,7 @@ _SHOWN = 60  # characters of a refused formula in a message
 
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ⁽⁾", "0123456789-+xytnkm()")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-# letters and digits of other styles, which word processors put into formulas, and signs for a product
-STYLED = {
-    code: letter
-    for code in (*range(0x1D400, 0x1D800), 0x210E)
-    if len(letter := unicodedata.normalize("NFKC", chr(code))) == 1
-} | str.maketrans("\u2219\u2022\u2062\u2061ƒ", "··· f")
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/", "⁄": "/"}
-_PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
 _ROOTS = {"√": "2", "∛": "3", "∜": "4"}
 _GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that look different from Latin letters
 NAME = rf"[A-Za-z{_GREEK}][A-Za-z0-9_{_GREEK}₀-₉]*"
@@ -32,7 +25,7 @@ _TOKENS = re.compile(
     r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     rf"|(?P<name>{NAME})"
     r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕⁄])"
-    r"|(?P<prime>['′’″‴]+)"
+    r"|(?P<prime>'+)"
     r"|∂_?(?P<partial>[0-9₀-₉]{1,2})"
     r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ⁽][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ⁾]*)"
     r"|(?P<power>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
@@ -43,12 +36,8 @@ _TOKENS = re.compile(
     r"|(?P<degree>[°%])"
     r"|(?P<latex>\\[A-Za-z]+|\\[^A-Za-z]|[{}$&~]|(?<=[A-Za-z}])_(?=[A-Za-z0-9{]))"
 )
-_ORDER = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
-_D = r"(?:d|∂|\\partial|\\mathrm\s*\{\s*d\s*\})"
-_ABOVE_AND_BELOW = rf"\{{\s*{_D}{_ORDER}\s*({NAME})?(?:\([^(){{}}]*\))?\s*\}}\s*\{{\s*{_D}\s*(\\?{NAME}){_ORDER}\s*\}}"
-_LATEX_SIGN = re.compile(rf"\\[dtc]?frac\s*{_ABOVE_AND_BELOW}")
-_PLAIN_SIGN = re.compile(
-    rf"{_D}{_ORDER}()\s*/\s*{_D}\s?({NAME})(?![A-Za-z0-9_{_GREEK}₀-₉]){_ORDER}(?=\s*[A-Za-z0-9{_GREEK}√½|(\[\\])"
+_SIGN = re.compile(  # as `normalized` writes it
+    rf"\\frac\s*\{{[d∂](?:\^\{{?([0-9])\}}?)?({NAME})?(?:\([^(){{}}]*\))?\}}\s*\{{[d∂](\\?{NAME})(?:\^\{{?([0-9])\}}?)?\}}"
 )
 _ADVICE = {
     "=": "give one side; an equation is no expression",
@@ -85,6 +74,8 @@ class DerivativeSign(Token):
 
 def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoReturn:
     """Raise the ArgumentError of a formula, with the text at a column, the advice, and a caret."""
+    ahead, rest = _typed(text[:column]), _typed(text[column:])
+    text, column = ahead + rest, len(ahead)
     start = max(0, min(column - _SHOWN // 2, len(text) - _SHOWN))
     shown = "".join(c if c.isprintable() else "�" for c in text[start : start + _SHOWN])
     before, after = ("… " if start else ""), (" …" if start + _SHOWN < len(text) else "")
@@ -98,11 +89,16 @@ def asked_back(text: str, column: int, what: str, first: str, second: str) -> No
     """Raise the ArgumentError of an ambiguous text with both readings, the usual one first."""
     first, second = (re.sub(r"(?<!\*)\*(?!\*)", "·", reading) for reading in (first, second))
     do = f"write {_line(first)} or {_line(second)}, whichever is meant; recommended: {_line(first)}"
-    refuse(text, column, what, do, "it has two readings")
+    refuse(text, column, _typed(what), do, "it has two readings")
+
+
+def _typed(text: str) -> str:
+    r"""Return a text with d/dx for each \frac{d}{dx}."""
+    return re.sub(r"\\frac\{([d∂][^{}]*)\}\{([d∂][^{}]*)\}", r"\1/\2", text)
 
 
 def _line(reading: str) -> str:
-    shown = " ".join("".join(c if c.isprintable() else " " for c in reading).split())
+    shown = " ".join("".join(c if c.isprintable() else " " for c in _typed(reading)).split())
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN // 2] + " … " + shown[-_SHOWN // 2 :]
 
 
@@ -146,15 +142,12 @@ def _last(text: str, start: int, end: int) -> int:
 
 
 def _derivative_sign(text: str, position: int, spaced: bool) -> DerivativeSign | None:
-    """Return d/dx before an operand, or \frac{dy}{dx}, at a position of a text."""
-    if text[position] not in "\\d∂":
-        return None
-    match = _LATEX_SIGN.match(text, position) or _PLAIN_SIGN.match(text, position)
+    r"""Return \frac{dy}{dx} at a position of a text."""
+    match = _SIGN.match(text, position)
     if match is None:
         return None
-    above, raised, of, variable, below, raised_below = match.groups()
-    order, lower = (int((plain or raised or "1").translate(RAISED)) for plain, raised in
-                    ((above, raised), (below, raised_below)))  # fmt: skip
+    above, of, variable, below = match.groups()
+    order, lower = int(above or 1), int(below or 1)
     if order != lower or not order:
         refuse(text, position, f"a derivative of order {order} above and {lower} below", "write the same order in both")
     variable = variable.removeprefix("\\")
@@ -170,8 +163,6 @@ def _tokens(text: str, match: re.Match[str], spaced: bool) -> Iterator[Token]:
             refuse(text, end, f"{after!r} after the number {word}", "write a decimal number such as 0.5")
     elif kind == "operator":
         word = _OPERATORS.get(word, word)
-    elif kind == "prime":
-        word = "'" * sum(_PRIMES[letter] for letter in word)
     elif kind == "partial":
         word = match.group("partial").translate(LOWERED)
     elif kind == "power":

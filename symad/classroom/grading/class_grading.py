@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_check import checked_answer
 from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.grading.question import Question
 from symad.display.document import Block, Cell, Code, Document, Heading, Marked, Paragraph, Table
@@ -180,7 +179,7 @@ def grade_class(
         raise ArgumentError("a class without answers", do="give at least one")
     if len(pairs) > MOST_ANSWERS:
         raise ArgumentError(f"{len(pairs)} answers", do=f"give at most {MOST_ANSWERS} at a time")
-    problem = question.problem()
+    check = question.check()
 
     def graded() -> Iterator[Graded]:
         for count, (name, answer) in enumerate(pairs, start=1):
@@ -188,7 +187,7 @@ def grade_class(
                 if isinstance(answer, Unreadable):
                     raise answer.error
                 with time_limit(SECONDS, "an answer"):
-                    yield Graded(name, answer, question, checked_answer(question.as_meant(answer), problem))
+                    yield Graded(name, answer, question, check(question.as_meant(answer)))
             except WorkbenchError as error:
                 yield Graded(name, answer, question, None, _said(error))
             if progress is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_check import checked_answer
+from symad.classroom.answers.answer_check import check_of, checked_answer
 from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.answers.answer_problem import (
     DIGITS,
@@ -21,6 +22,8 @@ from symad.classroom.answers.answer_problem import (
     expansion_problem,
     with_decimal_logarithms,
 )
+from symad.classroom.answers.implicit_problem import is_equation
+from symad.classroom.answers.matrix_answers import is_of_matrices
 from symad.classroom.formulas.formula_names import plain, symbol_of, symbols_named
 from symad.classroom.formulas.read import read_formula
 from symad.errors import ArgumentError
@@ -39,8 +42,8 @@ class Question:
     `readings` says once for a class what notations mean that have two readings: {"1/2x": "x/2"}.
     `points` are for a right answer; one that is right and not finished gets the part `unfinished` of them.
 
-    >>> Question("x^3").checked("3x^2").right
-    True
+    >>> Question("x^3").checked("3x^2").right, Question("x^2 + y^2 = 25").checked("y' = -x/y").right
+    (True, True)
     """
 
     formula: str
@@ -69,6 +72,14 @@ class Question:
         return problem if other == self.formula else replace(problem, otherwise=replace(self, formula=other).problem())
 
     def _as_read(self) -> AnswerProblem:
+        formula, x = self._read()
+        if not self.directions:
+            return derivative_problem(formula, x, self.order or 1, self.digits, self.reveal)
+        directions = self.directions[0] if self.order is not None else list(self.directions)
+        return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
+
+    def _read(self) -> tuple[Any, Any]:
+        """Return the formula and its variables, at the point if there is one."""
         names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
         formula = read_formula(self.formula, names)
         free = sorted(formula.free_symbols, key=str)
@@ -84,10 +95,16 @@ class Question:
         x: Any = variables[0] if len(variables) == 1 else variables
         if at:
             x = {symbol: _value(at.get(symbol.name, symbol)) for symbol in variables}
-        if not self.directions:
-            return derivative_problem(formula, x, self.order or 1, self.digits, self.reveal)
-        directions = self.directions[0] if self.order is not None else list(self.directions)
-        return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
+        return formula, x
+
+    def check(self) -> Callable[[Any], CheckedAnswer]:
+        """Return the check of answers. A question may be an equation, of matrices, or have several variables."""
+        x = self.variables[0] if self.variables else "x"
+        is_other = not self.directions and (is_equation(self.formula, x) or is_of_matrices(self.formula, x, ""))
+        if self.directions or (not is_other and len(self.variables) < 2):
+            return partial(checked_answer, problem=self.problem())
+        formula, x = (self.formula, x) if is_other else self._read()
+        return check_of(formula, x, self.order or 1, self.digits, self.reveal)
 
     def as_meant(self, answer: Any) -> Any:
         """Return an answer with ambiguous notations written as the question defines them.
@@ -104,7 +121,7 @@ class Question:
 
     def checked(self, answer: Any) -> CheckedAnswer:
         """Return an answer, checked; ArgumentError with its place if it cannot be read."""
-        return checked_answer(self.as_meant(answer), self.problem())
+        return self.check()(self.as_meant(answer))
 
 
 def read_question(path: str | Path) -> Question:

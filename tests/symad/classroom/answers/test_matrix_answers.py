@@ -19,6 +19,11 @@ RIGHT = [
     ("det X", "X", "det(X) (X^{-1})^T"),
     ("X^{-1}", "X", "d(X^{-1}) = -X^{-1} dX X^{-1}"),
     ("X^T A X", "X", "dX^T A X + X^T A dX"),
+    ("(x^T a)^2", "x", "2 (x^T a) a"),
+    ("exp(x^T x)", "x", "2 exp(x^T x) x"),
+    ("sqrt(x^T A x)", "x", r"\frac{(A + A^{\mathsf{T}}) x}{2\sqrt{x^T A x}}"),
+    (r"\frac12 \|Ax - b\|^2 + \lambda\|x\|^2", "x", "A^T(Ax - b) + 2λx"),
+    (r"\log|\det X|", "X", "X^{-T}"),
 ]
 WRONG = [
     ("x^T A x", "x", "2Ax"),
@@ -47,10 +52,12 @@ def test_a_wrong_answer_is_wrong_and_says_where(question: str, variable: str, an
     ("question", "variable", "answer", "says"),
     [
         ("tr(A X)", "X", "A", "two layouts"),
-        ("x^T A x", "x", "A x^", "an exponent"),
+        ("x^T A x", "x", "A x^", "the end"),
+        ("x^T A x", "x", "A x^2", "shapes do not fit"),
+        ("x^T A x", "x", "x^2 A", "shapes do not fit"),
         ("x^T A x", "x", "A + x", "two shapes"),
         ("x^T A x", "x", "C x", "'C'"),
-        ("x^T A x", "x", "tr A x", "without parentheses"),
+        ("x^T A x", "x", "tr A x", "without an argument"),
         ("x^T A x", "x", "", "empty"),
         ("x^T A x", "x", "A x +" + " " * 3000, "the end"),
     ],

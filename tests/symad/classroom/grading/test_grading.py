@@ -291,3 +291,21 @@ def test_the_page_of_a_class_says_why_the_teacher_has_to_look_and_how_a_notation
     assert 'readings = {"1/2x" = "1/(2x)"}' in page
     assert "This is the function itself" in page
     assert "✗ wrong" not in found.graded[1].text(100)
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        (Question("x^2 + y^2 = 25"), "y' = -x/y", "y' = x/y"),
+        (Question("x^2 + y^2 = 25", order=2), "y'' = -25/y^3", "y'' = -1/y"),
+        (Question("x^2 y", ("x", "y")), "(2xy, x^2)", "(x^2, 2xy)"),
+        (Question("x^2 y", ("x", "y"), order=2), "f_xx = 2y, f_xy = 2x, f_yy = 0", "f_xx = 2y, f_xy = 2, f_yy = 0"),
+        (Question("x^2 y", ("x", "y"), at={"x": 1, "y": 2}), "(4, 1)", "(1, 4)"),
+        (Question("x^T A x"), "(A + A^T) x", "2A + x"),
+    ],
+)
+def test_a_class_is_asked_for_equations_gradients_and_matrices(question: Question, right: str, wrong: str) -> None:
+    graded = grade_class(question, {"Ada": right, "Ben": wrong, "Cy": "?"})
+    assert [pupil.verdict for pupil in graded.graded][:1] == ["right"]
+    assert graded.graded[1].verdict in ("wrong", "unreadable")
+    assert "Ada" in graded.html()

@@ -1,0 +1,96 @@
+"""Answers that were judged beforehand, and derivatives in the notations of three alphabets and eight languages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symad.classroom.answers.answer_check import check_derivative, check_expansion
+from symad.errors import ArgumentError
+
+SUPPORT = Path(__file__).parents[4] / "tests" / "support"
+
+
+def rows(name: str, between: str, columns: int) -> list[list[str]]:
+    lines = (SUPPORT / name).read_text(encoding="utf-8").splitlines()
+    split = (line.split(between, columns - 1) for line in lines if line[:1] != "#")
+    return [[cell.strip().replace("¶", "\n") for cell in row] for row in split]
+
+
+def verdict(question: str, answer: str, variables: str, order: str, directions: str = "") -> str:
+    """Return R for right, W for wrong, ? for undecided, A for an answer that is not read or asked back."""
+    x: Any = variables.split(",") if "," in variables else variables
+    if "=" in variables:
+        name, _, value = variables.partition("=")
+        x = {name: int(value)}
+    try:
+        if directions:
+            right = check_expansion(answer, question, x, directions.split(",")).right
+        else:
+            right = check_derivative(answer, question, x, order=int(order)).right
+    except ArgumentError:
+        return "A"
+    return {True: "R", False: "W", None: "?"}[right]
+
+
+# what each judgement allows: right, wrong, right under a condition, right or asked back
+ALLOWED = {"R": "RA", "W": "WA", "K": "R?A", "B": "RA"}
+JUDGED = rows("judged_answers.txt", "||", 6)
+DERIVATIVES = rows("derivative_notations.txt", " | ", 4)
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.NotationWarning")
+def test_no_judged_answer_gets_another_verdict() -> None:
+    others, read = [], Counter[str]()
+    for question, answer, truth, variables, order, directions in JUDGED:
+        said = verdict(question, answer, variables, order, directions)
+        read[truth + said] += 1
+        if said not in ALLOWED[truth] and (question, answer) not in FOR_THE_TEACHER:
+            others.append((question, answer, truth, said))
+    assert not others
+    assert read["RR"] + read["WW"] > 0.97 * (sum(read.values()) - read["KR"] - read["K?"] - read["BR"] - read["BA"])
+
+
+# the function, an equals sign or a new line, and the derivative
+FOR_THE_TEACHER = {("1/x^2", "x^-2 = -2x^-3"), ("sqrt(x^3)", "= x^{3/2}\n→ 3/2 x^{1/2}")}
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.NotationWarning")
+def test_derivatives_are_read_in_nearly_all_notations_and_never_marked_wrong() -> None:
+    said = [verdict(question, answer, variables, order) for question, variables, order, answer in DERIVATIVES]
+    wrong = [row for row, word in zip(DERIVATIVES, said, strict=True) if word in "W?"]
+    assert not wrong
+    assert said.count("R") > 0.95 * len(said) > 1000
+
+
+def test_a_variable_may_be_called_like_an_epsilon() -> None:
+    assert check_derivative("2x^3 ε₁", "x^3 ε₁^2", "ε₁").right
+    assert check_derivative("x^3 ε₁", "x^3 ε₁^2", "ε₁").right is False
+
+
+@pytest.mark.parametrize("answer", ["3,5x^2,5^2,5", "2 sin₁ cos x", "3x^2 - xlnxx", "3x^2 is not right"])
+def test_what_cannot_be_right_is_wrong_or_refused(answer: str) -> None:
+    assert verdict("x^3", answer, "x", "1") in "WA"
+
+
+def test_the_page_of_an_equation_shows_the_equation() -> None:
+    answer = check_derivative("y' = -x/y\ny'' = -(y - x)/y^2", "x^2 + y^2 = 25", "x", order=2)
+    assert "x² + y² - 25 = 0" in answer.text()
+    assert answer.right is False
+    assert "left out y′" in str(answer.mistakes[0])
+
+
+@pytest.mark.parametrize(
+    "answer", [r"\left( {2{x}} \right)", r"\left({x+1}\right)\cdot{2} - 2", r"{2}{x}", r"2\cdot{}x"]
+)
+def test_braces_of_latex_are_read_where_no_command_is_left(answer: str) -> None:
+    assert check_derivative(answer, "x^2", "x").right
+
+
+@pytest.mark.parametrize("answer", ["0 = 2x + yy'", "2x + yy' = 0"])
+def test_an_equation_may_be_turned_round(answer: str) -> None:
+    assert check_derivative("0 = 2x + 2yy'", "x^2 + y^2 = 25", "x").right
+    assert "derivative of y²" in str(check_derivative(answer, "x^2 + y^2 = 25", "x").mistakes[0])
