@@ -22,8 +22,9 @@ import numpy as np
 
 from symad.tracing.calling.acting import PANDAS_OPERATORS, acting_class, is_users
 from symad.tracing.calling.jitted import python_form, traced_through
+from symad.tracing.calling.makers import of_constants
 from symad.tracing.calling.merged_calls import EXTREMA, merged
-from symad.tracing.calling.overlay import copied, overlaid, with_forms
+from symad.tracing.calling.overlay import overlaid, with_forms
 from symad.tracing.calling.rewriting import (
     CALLEE,
     ITEM,
@@ -36,9 +37,9 @@ from symad.tracing.calling.rewriting import (
     provide,
     rewritten,
 )
-from symad.tracing.calling.running import Key, callee, item, key_of, place, result, value
+from symad.tracing.calling.running import Key, callee, copied, item, key_of, place, result, value
 from symad.tracing.calling.scope import Scope, innermost_scope
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, of_constants, replacements
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, replacements
 from symad.tracing.calling.subscripts import lookup_form, subscripted_form
 from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_library, is_symad

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.numpy.complex_arrays import made
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.bounds import bounds_of
-from symad.tracing.values.node_arrays import converted
+from symad.tracing.values.indexed import Indexed
+from symad.tracing.values.node_arrays import constants, converted
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import refuse_function
@@ -77,3 +80,14 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
         length = whole_of(count.scope, count.node, "the length of np.arange", at_once=True)
     first, second = as_new_array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
     return first + np.arange(max(math.ceil(length), 0)) * (second - first)
+
+
+def of_constants(array: Any) -> Any:
+    """Return an array of numbers as a traced one, which takes traced values; other values unchanged."""
+    scope = innermost_scope()
+    array = array.view(np.ndarray) if type(array) is Indexed else array  # np.zeros_like(TABLE)
+    if scope is None or type(array) is not np.ndarray or array.dtype.kind not in "fc" or not array.flags.writeable:
+        return array
+    if array.dtype.kind == "c":
+        return made(*(wrap(constants(scope.graph, part), scope) for part in (array.real, array.imag)))
+    return Array(constants(scope.graph, array), scope)  # of no axis too: it has an element to assign

@@ -17,6 +17,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from symad.reach.code_facts import codes_of
+from symad.tracing.calling.running import copied
 from symad.tracing.calling.stand_ins import BUILTINS, original_of, replaced
 from symad.tracing.calling.user_place import FILES
 
@@ -58,15 +59,6 @@ def _closure(f: FunctionType, callee: Callable[[Any], Any], called: frozenset[st
     cells = zip(f.__code__.co_freevars, f.__closure__, strict=True)
     closure = tuple(cell if name in rebound else _cell_of(cell, callee, name in called) for name, cell in cells)
     return f.__closure__ if all(map(operator.is_, closure, f.__closure__)) else closure
-
-
-def copied(f: FunctionType, code: CodeType, names: dict[str, Any], closure: Any) -> FunctionType:
-    """Return a function like f with other code, names or variables."""
-    twin = FunctionType(code, names, f.__name__, f.__defaults__, closure)
-    twin.__kwdefaults__, twin.__qualname__, twin.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
-    twin.__module__ = f.__module__
-    vars(twin).update(vars(f))
-    return twin
 
 
 class _Overlay(dict[str, Any]):

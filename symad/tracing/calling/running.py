@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, Protocol
 
 Key = tuple[str, str, int]
@@ -14,6 +14,15 @@ Key = tuple[str, str, int]
 def key_of(code: CodeType) -> Key:
     """Return a key that code shares with its rewritten form, and with no other code of its file."""
     return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def copied(f: FunctionType, code: CodeType, names: dict[str, Any], closure: Any) -> FunctionType:
+    """Return a function like f with other code, names or variables."""
+    twin = FunctionType(code, names, f.__name__, f.__defaults__, closure)
+    twin.__kwdefaults__, twin.__qualname__, twin.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
+    twin.__module__ = f.__module__
+    vars(twin).update(vars(f))
+    return twin
 
 
 class Dispatcher(Protocol):

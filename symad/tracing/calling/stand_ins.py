@@ -34,22 +34,17 @@ from symad.tracing.calling.complex_numbers import (
     holds_complex,
     holds_complex_parts,
 )
-from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, required
+from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, of_constants, required
 from symad.tracing.calling.math_forms import MATH, STATISTICS, of_math
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
-from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.numpy.complex_arrays import made as complex_made
 from symad.tracing.numpy.distributions import MODULES
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.scipy_fourier import Complex, takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
-from symad.tracing.values.array import Array, wrap
-from symad.tracing.values.indexed import Indexed
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.mask_selection import Selection, settled
-from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.python_numbers import as_pythons, check_rounding
 from symad.tracing.values.scalar import Scalar
@@ -259,17 +254,6 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
         return type(array)(map(of_constants, array)) if isinstance(array, list | tuple) else of_constants(array)
 
     return call
-
-
-def of_constants(array: Any) -> Any:
-    """Return an array of numbers as a traced one, which takes traced values; other values unchanged."""
-    scope = innermost_scope()
-    array = array.view(np.ndarray) if type(array) is Indexed else array  # np.zeros_like(TABLE)
-    if scope is None or type(array) is not np.ndarray or array.dtype.kind not in "fc" or not array.flags.writeable:
-        return array
-    if array.dtype.kind == "c":
-        return complex_made(*(wrap(constants(scope.graph, part), scope) for part in (array.real, array.imag)))
-    return Array(constants(scope.graph, array), scope)  # of no axis too: it has an element to assign
 
 
 # The table

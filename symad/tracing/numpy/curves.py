@@ -15,30 +15,6 @@ from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import implements
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.traced import refuse_function
-
-
-@implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """Differences of neighbours, n times."""
-    if n < 0 or np.ndim(a) == 0:
-        raise ValueError("np.diff takes an array with an axis, and n >= 0")
-    ends = [np._NoValue if end is np._NoValue else _as_edge(end, a, axis) for end in (prepend, append)]
-    parts = [part for part in (ends[0], a, ends[1]) if part is not np._NoValue]
-    a = np.concatenate(parts, axis=axis) if len(parts) > 1 else traced(a)
-    for _ in range(n):
-        rows = np.moveaxis(a, axis, -1)
-        subtract = np.not_equal if a.dtype == bool else np.subtract
-        a = np.moveaxis(subtract(rows[..., 1:], rows[..., :-1]), -1, axis)
-    return a
-
-
-def _as_edge(end: Any, a: Any, axis: int) -> Any:
-    if np.ndim(end):
-        return end
-    shape = list(np.shape(a))
-    shape[axis] = 1
-    return np.broadcast_to(traced(end) if is_traced(end) else np.asarray(end), shape)
 
 
 @implements(np.ediff1d)
@@ -47,16 +23,6 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     flat = np.ravel(ary)
     parts = [to_begin, flat[1:] - flat[:-1], to_end]
     return np.concatenate([np.ravel(part) for part in parts if part is not None])
-
-
-@implements(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """Integral by the trapezoidal rule."""
-    rows = np.moveaxis(together(y, 0.0 if x is None else x)[0], axis, -1)
-    widths = dx
-    if x is not None:
-        widths = np.diff(x) if np.ndim(x) == 1 else np.diff(np.moveaxis(x, axis, -1))
-    return np.sum(widths * (rows[..., 1:] + rows[..., :-1]) / 2.0, axis=-1)
 
 
 @implements(np.gradient)
@@ -111,18 +77,6 @@ def _edge(f: Any, near: Any, far: Any) -> Any:
     """Return the derivative at the first of three points, from the parabola through them."""
     both = near + far
     return -(near + both) / (near * both) * f[:1] + both / (near * far) * f[1:2] - near / (far * both) * f[2:]
-
-
-@implements(np.unwrap)
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
-    """The array with jumps of more than half a period taken out."""
-    rows = np.moveaxis(traced(p), axis, -1)
-    steps, half = np.diff(rows), period / 2
-    reduced = np.mod(steps + half, period) - half
-    reduced = np.where((reduced == -half) & (steps > 0), half, reduced)
-    correction = np.where(np.abs(steps) < (half if discont is None else discont), 0, reduced - steps)
-    unwrapped = np.concatenate([rows[..., :1], rows[..., 1:] + np.cumsum(correction, axis=-1)], axis=-1)
-    return np.moveaxis(unwrapped, -1, axis)
 
 
 @implements(np.interp)
@@ -181,18 +135,6 @@ def linspace(
     return (points, step if count else np.nan) if retstep else points
 
 
-@implements(np.logspace)
-def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
-    """Numbers spaced evenly on a logarithmic scale: powers of a base."""
-    if np.ndim(base):
-        rank = len(np.broadcast_shapes(*map(np.shape, (start, stop, base))))
-        start, stop, base = (np.reshape(v, (1,) * (rank - np.ndim(v)) + np.shape(v)) for v in (start, stop, base))
-        base = np.expand_dims(base, axis)
-    return np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
-
-
 @implements(np.geomspace)
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers in geometric progression between two traced ends."""
@@ -201,27 +143,6 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     if endpoint and num > 1:
         rows[-1] = stop + 0 * ratio
     return np.moveaxis(np.stack(rows), 0, axis)
-
-
-@implements(np.polyval)
-def polyval(p: Any, x: Any) -> Any:
-    """The polynomial with coefficients p (highest first) at x, by Horner's rule."""
-    value: Any = 0
-    for coefficient in p:
-        value = value * x + coefficient
-    return value
-
-
-@implements(np.vander)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 (NumPy's name)
-    """The Vandermonde matrix."""
-    x = traced(x)
-    if x.ndim != 1:
-        raise ValueError("np.vander takes a vector")
-    columns = [x**k if k else np.ones_like(x) for k in range(len(x) if N is None else N)]
-    if not columns:
-        return np.empty((len(x), 0))
-    return np.stack(columns if increasing else columns[::-1], axis=1)
 
 
 @implements(np.convolve)
@@ -249,26 +170,6 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     return convolve(a, np.flip(v), mode)
 
 
-@implements(np.polyadd)
-def polyadd(a1: Any, a2: Any) -> Any:
-    """The sum of two polynomials."""
-    left, right = _same_length(a1, a2)
-    return np.add(left, right)
-
-
-@implements(np.polysub)
-def polysub(a1: Any, a2: Any) -> Any:
-    """The difference of two polynomials."""
-    left, right = _same_length(a1, a2)
-    return np.subtract(left, right)
-
-
-def _same_length(*polynomials: Any) -> list[Any]:
-    polynomials = tuple(map(np.atleast_1d, polynomials))
-    longest = max(map(len, polynomials))
-    return [np.concatenate([np.zeros(longest - len(p)), p]) for p in polynomials]
-
-
 @implements(np.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
     """The product of two polynomials; zeros in front of ordinary coefficients are dropped, as NumPy does."""
@@ -289,23 +190,6 @@ def polydiv(u: Any, v: Any) -> Any:
     return quotient, rest[min(max(steps, 0), len(rest) - 1) :]
 
 
-@implements(np.polyder)
-def polyder(p: Any, m: int = 1) -> Any:
-    """The m-th derivative of a polynomial."""
-    for _ in range(m):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
-    return p
-
-
-@implements(np.polyint)
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """The m-th antiderivative of a polynomial, with the constants of integration k."""
-    constants = np.zeros(m) if k is None else np.broadcast_to(np.atleast_1d(traced(k)), (m,))
-    for step in range(m):
-        p = np.concatenate([p / np.arange(len(p), 0, -1), constants[step : step + 1]])
-    return p
-
-
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
     """The polynomial with given roots; of a matrix its characteristic polynomial (Faddeev and LeVerrier)."""
@@ -324,30 +208,3 @@ def _characteristic(matrix: Any) -> Any:
         product = matrix @ product + coefficients[-1] * np.eye(len(matrix)) if k > 1 else np.eye(len(matrix))
         coefficients.append(-np.trace(matrix @ product) / k)
     return np.stack(coefficients)
-
-
-@implements(np.polyfit)
-def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
-    """The polynomial of degree deg that fits best, by least squares (more points than coefficients)."""
-    if full or cov not in (False, True, "unscaled"):
-        refuse_function("np.polyfit with full=", "only the coefficients and their covariance are traced")
-    points, values, weights = together(x, y, np.ones(len(x)) if w is None else w)
-    if not len(points):
-        raise TypeError("expected non-empty vector for x")
-    matrix = vander(points, deg + 1)
-    if w is not None:
-        matrix, values = matrix * weights[:, None], (values.T * weights).T
-    coefficients = np.linalg.lstsq(matrix, values)[0]
-    return (coefficients, _covariance(matrix, values, coefficients, scaled=cov != "unscaled")) if cov else coefficients
-
-
-def _covariance(matrix: Any, values: Any, coefficients: Any, *, scaled: bool) -> Any:
-    """Return the covariance of coefficients that fit best, by the scatter of the values where that is wanted."""
-    inverse = np.linalg.inv(matrix.T @ matrix)
-    if not scaled:
-        return inverse
-    count, size = matrix.shape
-    if count <= size:
-        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
-    scale = np.sum((values - matrix @ coefficients) ** 2, axis=0) / (count - size)
-    return inverse * scale if np.ndim(scale) == 0 else inverse[:, :, None] * scale

@@ -71,7 +71,7 @@ def _place_of_numbers(function: Callable[..., Any], lost: float) -> Callable[...
 
 # Functions whose answer follows the values, and what they are where these are not known
 ANSWERING: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.nonzero: _nonzero, np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],
+    np.nonzero: _nonzero,
     np.argwhere: lambda a: np.stack([part.settled() for part in _nonzero(np.atleast_1d(a))], axis=-1),
     np.isin: _is_in, np.allclose: _all_close, np.array_equal: _are_equal, np.array_equiv: _are_equivalent,
     np.nanargmax: _place_of_numbers(np.argmax, -np.inf), np.nanargmin: _place_of_numbers(np.argmin, np.inf),
@@ -92,12 +92,6 @@ def _answering(function: Callable[..., Any], form: Callable[..., Any]) -> Callab
 
 for _function, _form in ANSWERING.items():
     implements(_function)(_answering(_function, _form))
-
-
-@implements(np.extract)
-def extract(condition: Any, arr: Any) -> Any:
-    """The elements where the condition holds."""
-    return np.ravel(arr)[np.ravel(condition).astype(bool)]
 
 
 @implements(np.choose)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,47 +83,3 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
         other = np.concatenate([zero, inner, *middle, -inner[::-1]])[:n]
     real_part, _ = transform((whole, other), back=True)
     return in_its_order(np.moveaxis(real_part * _factor(norm, n, back=True), 0, axis), first)
-
-
-def _several(
-    of_axis: Callable[..., Any], last: Callable[..., Any], *, back: bool, axes: Sequence[int] | None
-) -> Callable[..., Any]:
-    """Return the transform of several axes: that of the last one, and those of the others."""
-    usual = axes
-
-    def handler(a: Any, s: Any = None, axes: Any = usual, norm: Any = None, out: Any = None) -> Any:
-        chosen = list(range(np.ndim(parts(a)[0])) if axes is None else axes)
-        if s is not None and axes is None:
-            chosen = chosen[-len(s) :]
-        sizes = [None] * len(chosen) if s is None else list(s)
-        steps = [(of_axis, size, axis) for size, axis in zip(sizes[:-1], chosen[:-1], strict=True)]
-        steps.append((last, sizes[-1], chosen[-1]))
-        for function, size, axis in steps if back else steps[::-1]:
-            a = function(a, size, axis, norm)
-        return a
-
-    return handler
-
-
-for _name, _one, _last, _back, _axes in (
-    ("fft2", fft, fft, False, (-2, -1)), ("ifft2", ifft, ifft, True, (-2, -1)), ("fftn", fft, fft, False, None),
-    ("ifftn", ifft, ifft, True, None), ("rfft2", fft, rfft, False, (-2, -1)), ("irfft2", ifft, irfft, True, (-2, -1)),
-    ("rfftn", fft, rfft, False, None), ("irfftn", ifft, irfft, True, None),
-):  # fmt: skip
-    transforms(getattr(np.fft, _name))(_several(_one, _last, back=_back, axes=_axes))
-
-
-_TURNED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
-
-
-@transforms(np.fft.hfft)
-def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-    """The transform of a signal with Hermitian symmetry, which is real."""
-    length = 2 * (np.shape(parts(a)[0])[axis] - 1) if n is None else n
-    return irfft(np.conj(a), length, axis, _TURNED[norm])
-
-
-@transforms(np.fft.ihfft)
-def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-    """What hfft makes a real signal of."""
-    return np.conj(rfft(a, n, axis, _TURNED[norm]))

@@ -35,18 +35,6 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     return delivered(np.matmul(a, b) if np.ndim(b) < 3 else np.tensordot(a, b, axes=(-1, -2)), out)
 
 
-@implements(np.linalg.matmul)
-def matmul(x1: Any, x2: Any, /) -> Any:
-    """The matrix product x1 @ x2."""
-    return np.matmul(x1, x2)
-
-
-@implements(np.linalg.vecdot)
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The dot product of vectors along an axis."""
-    return np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
-
-
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
     """Sum of products over the last axes."""
@@ -59,49 +47,6 @@ def vdot(a: Any, b: Any, /) -> Any:
     """The dot product of the flattened arrays."""
     check_real("np.vdot", "use np.dot, which takes no conjugates")
     return np.matmul(np.ravel(a), np.ravel(b))
-
-
-@implements(np.outer)
-def outer(a: Any, b: Any, out: Any = None) -> Any:
-    """Every element of a with every element of b."""
-    return delivered(np.multiply.outer(np.ravel(traced(a)), np.ravel(b)), out)
-
-
-@implements(np.linalg.outer)
-def linalg_outer(x1: Any, x2: Any, /) -> Any:
-    """Every element of the vector x1 with every element of the vector x2."""
-    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
-        raise ValueError("np.linalg.outer takes two vectors")
-    return outer(x1, x2)
-
-
-@implements(np.kron)
-def kron(a: Any, b: Any) -> Any:
-    """The Kronecker product."""
-    rank = max(np.ndim(a), np.ndim(b))
-    left, right = (np.reshape(m, (1,) * (rank - np.ndim(m)) + np.shape(m)) for m in together(a, b))
-    product = np.multiply.outer(left, right)
-    order = [axis for k in range(rank) for axis in (k, k + rank)]
-    sizes = [p * q for p, q in zip(left.shape, right.shape, strict=True)]
-    return np.reshape(np.transpose(product, order), tuple(sizes))
-
-
-@implements(np.tensordot, np.linalg.tensordot)
-def tensordot(a: Any, b: Any, /, axes: Any = 2) -> Any:
-    """Sum of products over the given axes."""
-    a, b = together(a, b)
-    over_a, over_b = (range(a.ndim - axes, a.ndim), range(axes)) if np.ndim(axes) == 0 else axes
-    left = normalize_axis_tuple(np.atleast_1d(over_a).astype(int).tolist(), a.ndim)
-    right = normalize_axis_tuple(np.atleast_1d(over_b).astype(int).tolist(), b.ndim)
-    summed = [a.shape[k] for k in left]
-    if summed != [b.shape[k] for k in right]:
-        raise ValueError(f"np.tensordot: shapes {a.shape} and {b.shape} differ along the axes {left} and {right}")
-    kept_a = [k for k in range(a.ndim) if k not in left]
-    kept_b = [k for k in range(b.ndim) if k not in right]
-    sizes_a, sizes_b = [a.shape[k] for k in kept_a], [b.shape[k] for k in kept_b]
-    rows = np.reshape(np.transpose(a, (*kept_a, *left)), (math.prod(sizes_a), math.prod(summed)))
-    columns = np.reshape(np.transpose(b, (*right, *kept_b)), (math.prod(summed), math.prod(sizes_b)))
-    return np.reshape(rows @ columns, (*sizes_a, *sizes_b))
 
 
 @implements(np.einsum)
@@ -221,36 +166,6 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return np.moveaxis(np.stack(np.broadcast_arrays(*parts)), 0, axisc)
 
 
-@implements(np.linalg.cross)
-def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The vector product of three-dimensional vectors along an axis."""
-    if {np.shape(x1)[axis], np.shape(x2)[axis]} != {3}:
-        raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors")
-    return cross(x1, x2, axis=axis)
-
-
-@implements(np.linalg.multi_dot)
-def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """The product of several matrices, in the order that takes the fewest multiplications."""
-    if len(arrays) < 2:
-        raise ValueError("np.linalg.multi_dot takes two or more matrices")
-    sizes = [np.shape(arrays[0])[0] if np.ndim(arrays[0]) > 1 else 1]
-    sizes += [np.shape(array)[-1] if np.ndim(array) > 1 or array is arrays[0] else 1 for array in arrays]
-    # best[i, j]: the multiplications of the product of arrays i to j, and after which of them it is split
-    best: dict[tuple[int, int], tuple[int, int]] = {(k, k): (0, k) for k in range(len(arrays))}
-    for length in range(1, len(arrays)):
-        for i in range(len(arrays) - length):
-            j = i + length
-            costs = {k: best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
-            best[i, j] = min((cost, k) for k, cost in costs.items())
-
-    def product(i: int, j: int) -> Any:
-        split = best[i, j][1]
-        return arrays[i] if i == j else np.dot(product(i, split), product(split + 1, j))
-
-    return delivered(product(0, len(arrays) - 1), out)
-
-
 _ANALYTIC = "use np.sqrt(np.sum(x * x)), which is analytic"
 
 
@@ -268,24 +183,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
-
-
-@implements(np.linalg.vector_norm)
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """A vector norm over the given axes, or over all elements."""
-    check_real("np.linalg.vector_norm", _ANALYTIC)
-    x = traced(x)
-    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
-    kept = [k for k in range(x.ndim) if k not in axes]
-    rows = np.reshape(np.transpose(x, [*kept, *axes]), [*(x.shape[k] for k in kept), -1])
-    norms = _vector_norm(rows, ord, -1, False)
-    return np.reshape(norms, [1 if k in axes else x.shape[k] for k in range(x.ndim)]) if keepdims else norms
-
-
-@implements(np.linalg.matrix_norm)
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of the matrices in the last two axes."""
-    return norm(x, ord, (-2, -1), keepdims)
 
 
 def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:

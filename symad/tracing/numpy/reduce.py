@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import symad.tracing.values.node_arrays as node_arrays
-from symad.tracing.numpy.registry import available, implements
+from symad.tracing.numpy.registry import implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.integer_values import as_integers
@@ -133,31 +133,6 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any
     return delivered(variance if is_single else np.sqrt(variance), out)
 
 
-@implements(np.average)
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    """The weighted mean: sum(a * weights) / sum(weights)."""
-    shape = np.shape(a)
-    node_arrays.normalized_axes(axis, len(shape))
-    if weights is None:
-        weights = np.ones(shape)
-    elif np.shape(weights) != shape:
-        if axis is None:
-            raise TypeError("axis must be given when the shapes of a and weights differ")
-        axes = np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
-        weights = np.transpose(weights, np.argsort(axes))
-        weights = np.expand_dims(weights, [k for k in range(len(shape)) if k not in axes])
-    weights = np.broadcast_to(weights, shape)
-    total = np.sum(weights, axis=axis, keepdims=keeps_axes(keepdims))
-    result = np.sum(np.multiply(a, weights), axis=axis, keepdims=keeps_axes(keepdims)) / total
-    return (result, np.broadcast_to(total, np.shape(result))) if returned else result
-
-
-@implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    """Largest minus smallest."""
-    return delivered(np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims), out)
-
-
 def _running(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         node_arrays.require_float(name, dtype)
@@ -169,44 +144,6 @@ def _running(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
 
 implements(np.cumsum)(_running("np.cumsum", np.add))
 implements(np.cumprod)(_running("np.cumprod", np.multiply))
-
-
-def _cumulative(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
-    def handler(
-        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-    ) -> Any:
-        node_arrays.require_float(name, dtype)
-        x = np.atleast_1d(traced(x))
-        if axis is None and x.ndim > 1:
-            raise ValueError("for arrays with more than one axis, axis= is required")
-        axis = 0 if axis is None else axis
-        partial_results = ufunc.accumulate(x, axis=axis)
-        if include_initial:
-            partial_results = np.concatenate(
-                [np.full_like(np.take(x, [0], axis), ufunc.identity), partial_results], axis
-            )
-        return delivered(partial_results, out)
-
-    return handler
-
-
-implements(*available("cumulative_sum"))(_cumulative("np.cumulative_sum", np.add))
-implements(*available("cumulative_prod"))(_cumulative("np.cumulative_prod", np.multiply))
-
-
-def _without_nan(reduction: Callable[..., Any], neutral: float) -> Callable[..., Any]:
-    """A sum or product in which NaN is replaced by the neutral element."""
-
-    def handler(a: Any, *args: Any, **keywords: Any) -> Any:
-        return reduction(np.where(np.isnan(a), neutral, a), *args, **keywords)
-
-    return handler
-
-
-implements(np.nansum)(_without_nan(np.sum, 0.0))
-implements(np.nanprod)(_without_nan(np.prod, 1.0))
-implements(np.nancumsum)(_without_nan(np.cumsum, 0.0))
-implements(np.nancumprod)(_without_nan(np.cumprod, 1.0))
 
 
 def _over_numbers(moment: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,34 +161,10 @@ implements(np.nanvar)(_over_numbers(var))
 implements(np.nanstd)(_over_numbers(std))
 
 
-@implements(np.cov)
-def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
-    aweights: Any = None, *, dtype: Any = None,
-) -> Any:  # fmt: skip
-    """The covariance matrix of the rows (or columns) of m, and of y."""
-    node_arrays.require_float("np.cov", dtype)
-    check_real("np.cov")
-    parts = [np.atleast_2d(traced(part)) for part in (m, y) if part is not None]
-    parts = [part if rowvar or part.shape[0] == 1 else part.T for part in parts]
-    rows = np.concatenate(parts) if y is not None else parts[0]
-    ddof = int(not bias) if ddof is None else ddof
-    weights = [part if is_traced(part) else np.asarray(part) for part in (fweights, aweights)
-               if part is not None]  # fmt: skip
-    if not weights:
-        deviation = rows - np.mean(rows, axis=1, keepdims=True)
-        return np.squeeze((deviation @ deviation.T) / max(rows.shape[1] - ddof, 0))
-    weight = weights[0] * weights[1] if len(weights) > 1 else weights[0]
-    total = np.sum(weight)
-    deviation = rows - (np.sum(rows * weight, axis=1) / total)[:, None]
-    lost = ddof if aweights is None else ddof * np.sum(weight * aweights) / total
-    return np.squeeze((deviation @ (deviation * weight).T) / np.maximum(total - lost, 0))
-
-
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """The matrix of correlation coefficients, clipped where a variance underflowed; else only rounding exceeds 1."""
-    covariance = np.atleast_2d(cov(x, y, rowvar, dtype=dtype))
+    covariance = np.atleast_2d(np.cov(x, y, rowvar, dtype=dtype))
     scale = np.sqrt(np.diagonal(covariance))
     correlation = covariance / scale[:, None] / scale[None, :]
     return np.squeeze(np.where(np.abs(correlation) > 1 + 1e-9, np.sign(correlation), correlation))
@@ -268,9 +181,3 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     """The sum along the diagonal."""
     node_arrays.require_float("np.trace", dtype)
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, out=out)
-
-
-@implements(np.linalg.trace)
-def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The sum along the diagonals of matrices."""
-    return trace(x, offset, -2, -1, dtype)

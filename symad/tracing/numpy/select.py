@@ -10,7 +10,7 @@ import sympy as sp
 
 import symad.tracing.values.node_builders as op
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
-from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
+from symad.tracing.numpy.reduce import delivered, given, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.integer_values import are_integers, as_integers
@@ -40,19 +40,6 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     parts = [nodes_of(value, scope) for value in (condition, x, y)]
     choice = wrap(elementwise(scope.graph, op.select, *parts), scope)
     return as_integers(choice) if are_integers(x) and are_integers(y) else choice
-
-
-@implements(np.select)
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """The choice of the first condition that holds."""
-    value = default
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        value = (
-            chosen(condition, choice, value)
-            if any(map(is_traced, (condition, choice, value)))
-            else np.where(condition, choice, value)
-        )
-    return value
 
 
 @implements(np.piecewise)
@@ -114,43 +101,6 @@ def bessel_i0(x: Any) -> Any:
 def _mapped(x: Any, build: Callable[..., int]) -> Any:
     scope = scope_of(x)
     return wrap(elementwise(scope.graph, build, nodes_of(x, scope)), scope)
-
-
-@implements(np.nan_to_num)
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """NaN and infinities replaced by numbers."""
-    largest = np.finfo(float).max
-    numbers = np.where(np.isnan(x), nan, x)
-    numbers = np.where(numbers == np.inf, largest if posinf is None else posinf, numbers)
-    numbers = np.where(numbers == -np.inf, -largest if neginf is None else neginf, numbers)
-    return numbers if copy else delivered(numbers, x)
-
-
-@implements(np.angle)
-def angle(z: Any, deg: bool = False) -> Any:
-    """0 for numbers that are not negative, else half a turn."""
-    turn = np.arctan2(np.zeros(np.shape(z)), traced(z))
-    return np.degrees(turn) if deg else turn
-
-
-@implements(np.isclose)
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether |a - b| <= atol + rtol |b|."""
-    near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b)) & np.isfinite(b)
-    is_close = near | np.equal(a, b)
-    return is_close | (np.isnan(a) & np.isnan(b)) if equal_nan else is_close
-
-
-@implements(np.isposinf)
-def isposinf(x: Any, out: Any = None) -> Any:
-    """Whether elements are infinity."""
-    return delivered(np.equal(x, np.inf), out)
-
-
-@implements(np.isneginf)
-def isneginf(x: Any, out: Any = None) -> Any:
-    """Whether elements are minus infinity."""
-    return delivered(np.equal(x, -np.inf), out)
 
 
 @implements(*available("astype"))

@@ -24,20 +24,6 @@ class Unique(NamedTuple):
     counts: Any
 
 
-class UniqueCounts(NamedTuple):
-    """What np.unique_counts returns."""
-
-    values: Any
-    counts: Any
-
-
-class UniqueInverse(NamedTuple):
-    """What np.unique_inverse returns."""
-
-    values: Any
-    inverse_indices: Any
-
-
 def _sorted(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     """Return the order of the elements, the elements in it, and whether each is the first of its value."""
     flat = np.ravel(traced(ar))
@@ -75,33 +61,6 @@ def unique(
     return (parts.values, *[part for asked, part in wanted if asked])
 
 
-@implements(np.unique_values)
-def unique_values(x: Any) -> Any:
-    """The elements in order, each once; NaN as often as it is there."""
-    _, ranked, is_first = _sorted(x, equal_nan=False)
-    return ranked[is_first]
-
-
-@implements(np.unique_all)
-def unique_all(x: Any) -> Unique:
-    """The elements, where they are, which is which, and how many there are."""
-    return _parts(x, equal_nan=False)
-
-
-@implements(np.unique_counts)
-def unique_counts(x: Any) -> UniqueCounts:
-    """The elements, and how many there are of each."""
-    parts = _parts(x, equal_nan=False)
-    return UniqueCounts(parts.values, parts.counts)
-
-
-@implements(np.unique_inverse)
-def unique_inverse(x: Any) -> UniqueInverse:
-    """The elements, and which of them each is."""
-    parts = _parts(x, equal_nan=False)
-    return UniqueInverse(parts.values, parts.inverse_indices)
-
-
 def _kept(ar: Any, is_kept: Callable[[Any], Any]) -> Any:
     _, ranked, is_first = _sorted(ar, equal_nan=True)
     return ranked[is_first & is_kept(ranked)]
@@ -115,12 +74,6 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     return _kept(ar1, lambda ranked: np.isin(ranked, ar2))
 
 
-@implements(np.union1d)
-def union1d(ar1: Any, ar2: Any) -> Any:
-    """The elements that are in one of two arrays."""
-    return unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
-
-
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """The elements that are in the first array only."""
@@ -128,10 +81,3 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
         flat = np.ravel(traced(ar1))
         return flat[~np.isin(flat, ar2)]
     return _kept(ar1, lambda ranked: ~np.isin(ranked, ar2))
-
-
-@implements(np.setxor1d)
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The elements that are in one of two arrays only."""
-    both = np.concatenate([np.ravel(ar1), np.ravel(ar2)])
-    return _kept(both, lambda ranked: np.isin(ranked, ar1) ^ np.isin(ranked, ar2))

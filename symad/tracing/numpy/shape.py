@@ -211,44 +211,10 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return np.moveaxis(results, range(len(outer), results.ndim), range(axis, axis + inner))
 
 
-@implements(np.apply_over_axes)
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """func(a, axis) for each axis in turn; the axes stay, with length 1 where func drops them."""
-    result = traced(a)
-    for axis in np.atleast_1d(axes).tolist():
-        reduced = func(result, axis)
-        result = reduced if np.ndim(reduced) == np.ndim(result) else np.expand_dims(reduced, axis)
-    return result
-
-
-@implements(np.diag_indices_from)
-def diag_indices_from(arr: Any) -> Any:
-    """The indices of the diagonal: a matter of the shape."""
-    return np.diag_indices_from(np.empty(arr.shape))
-
-
 @implements(np.shares_memory, np.may_share_memory)
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """Whether writing into one of two traced arrays changes the other."""
     return isinstance(a, Array) and isinstance(b, Array) and np.shares_memory(a.nodes, b.nodes)
-
-
-@implements(np.triu_indices_from)
-def triu_indices_from(arr: Any, k: int = 0) -> Any:
-    """The indices of the upper triangle: a matter of the shape."""
-    return np.triu_indices(arr.shape[-2], k, arr.shape[-1])
-
-
-@implements(np.tril_indices_from)
-def tril_indices_from(arr: Any, k: int = 0) -> Any:
-    """The indices of the lower triangle: a matter of the shape."""
-    return np.tril_indices(arr.shape[-2], k, arr.shape[-1])
-
-
-@implements(np.append)
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """The array with values joined at the end (both flattened when axis is None)."""
-    return np.concatenate([np.ravel(arr), np.ravel(values)] if axis is None else [arr, values], axis or 0)
 
 
 @implements(np.insert)
@@ -330,22 +296,10 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     dst[...] = src if where is True else np.where(where, src, dst)
 
 
-@implements(np.fill_diagonal)
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Write val on the diagonal."""
-    write(a, val, lambda nodes, new: np.fill_diagonal(nodes, new, wrap))
-
-
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Write v at flat positions."""
     write(a, v, lambda nodes, new: np.put(nodes, plain_index(ind), new, mode))
-
-
-@implements(np.put_along_axis)
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
-    """Write values at positions along an axis."""
-    write(arr, values, lambda nodes, new: np.put_along_axis(nodes, plain_index(indices), new, axis))
 
 
 @implements(np.lib.stride_tricks.as_strided)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -162,14 +161,6 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     shape = a.shape[b.ndim :]
     count = int(np.prod(shape, dtype=int))
     return np.reshape(solve(np.reshape(a, (-1, count)), np.ravel(b)), shape)
-
-
-@implements(np.linalg.tensorinv)
-def tensorinv(a: Any, ind: int = 2) -> Any:
-    """The inverse for tensordot over `ind` axes."""
-    a = traced(a)
-    count = int(np.prod(a.shape[ind:], dtype=int))
-    return np.reshape(inv(np.reshape(a, (count, -1))), a.shape[ind:] + a.shape[:ind])
 
 
 def _matrices(a: Any) -> Any:
@@ -377,22 +368,6 @@ def known_values(array: Any, question: Question | None = None) -> Any:
             return values_of(array.scope, array.nodes, question).astype(float)
     except TraceError:
         return None
-
-
-@implements(np.linalg.matrix_power)
-def matrix_power(a: Any, n: int) -> Any:
-    """The n-th power of a matrix by repeated squaring."""
-    n = operator.index(n)
-    if n < 0:
-        a, n = inv(a), -n
-    if n == 0:
-        return np.broadcast_to(np.eye(a.shape[-1]), a.shape) + np.zeros_like(a)
-    result = None
-    while n:
-        if n & 1:
-            result = a if result is None else result @ a
-        a, n = a @ a if n > 1 else a, n >> 1
-    return result
 
 
 @implements(np.linalg.cholesky)

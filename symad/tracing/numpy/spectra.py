@@ -134,13 +134,6 @@ def _singular(name: str, a: Any) -> list[Any]:
     ]
 
 
-@implements(np.linalg.svdvals)
-def svdvals(x: Any, /) -> Any:
-    """The singular values in descending order."""
-    check_real("np.linalg.svdvals")
-    return _singular("svdvals", traced(x))[1]
-
-
 def singular_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The largest (2) or smallest (-2) singular value, or the sum of all ("nuc"), of the matrices in two axes."""
     values = _singular("norm", np.moveaxis(x, axes, (-2, -1)))[1]

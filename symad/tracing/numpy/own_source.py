@@ -1,0 +1,103 @@
+"""Functions of NumPy whose own Python code is run on traced values.
+
+NumPy writes many of its functions as Python code of other ones, which have traced forms. That code is run with two
+changes: functions that read memory (`asarray`) take traced values, and `empty` makes an array to store them into.
+A function belongs here only if its code makes no choice by values, except to raise an error or to warn: the derivative
+of a choice would be that of the branch that is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from symad.reach.code_facts import codes_of
+from symad.tracing.calling.makers import as_array, as_new_array, of_constants
+from symad.tracing.calling.running import copied
+from symad.tracing.numpy.complex_arrays import transforms
+from symad.tracing.numpy.registry import available, implements
+from symad.tracing.values.node_operands import holds_traced
+
+Function = Callable[..., Any]
+
+_FUNCTIONS: tuple[Function, ...] = (
+    # sums and products
+    np.average, np.cov, np.ptp, np.nansum, np.nanprod, np.nancumsum, np.nancumprod, np.linalg.trace,
+    *available("cumulative_sum", "cumulative_prod"), np.outer, np.kron, np.tensordot, np.linalg.tensordot,
+    np.linalg.multi_dot, np.linalg.outer, np.linalg.cross, np.linalg.matmul, np.linalg.vecdot, np.linalg.vector_norm,
+    np.linalg.matrix_norm, np.linalg.matrix_power, np.linalg.tensorinv, np.linalg.svdvals,
+    # curves and polynomials
+    np.diff, np.trapezoid, np.unwrap, np.logspace, np.vander, np.polyval, np.polyadd, np.polysub, np.polyder,
+    np.polyint, np.polyfit,
+    # choices
+    np.select, np.nan_to_num, np.isclose, np.isposinf, np.isneginf, np.angle, np.extract, np.flatnonzero,
+    # elements and places
+    np.append, np.apply_over_axes, np.diag_indices_from, np.triu_indices_from, np.tril_indices_from,
+    np.put_along_axis, np.fill_diagonal, np.digitize,
+    # sets
+    np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d, np.setxor1d,
+)  # fmt: skip
+_TRANSFORMS = (
+    np.fft.fft2, np.fft.ifft2, np.fft.fftn, np.fft.ifftn, np.fft.rfft2, np.fft.irfft2, np.fft.rfftn, np.fft.irfftn,
+    np.fft.hfft, np.fft.ihfft,
+)  # fmt: skip
+
+
+def own_source(function: Any) -> Function:
+    """Return the Python code of a function of NumPy as its traced form."""
+    return _traced_form(function._implementation)
+
+
+def _reading(original: Function, traced_form: Function) -> Function:
+    def read(*args: Any, **keywords: Any) -> Any:
+        return (traced_form if holds_traced(args) else original)(*args, **keywords)
+
+    return read
+
+
+_FORMS: dict[Any, Any] = {
+    np.array: _reading(np.array, as_new_array), np.asarray: _reading(np.asarray, as_array),
+    np.asanyarray: _reading(np.asanyarray, as_array),
+    np.empty: lambda *args, **keywords: of_constants(np.full(*args, fill_value=np.nan, **keywords)),
+}  # fmt: skip
+
+
+class _Module:
+    """A module of NumPy with the traced forms of its functions."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return _form(getattr(self._module, name))
+
+
+def _form(value: Any) -> Any:
+    """Return what stands for a global name in NumPy's code."""
+    if isinstance(value, ModuleType):
+        return _Module(value)
+    if isinstance(value, FunctionType) and value.__module__.startswith("numpy."):
+        return _traced_form(value)
+    return _FORMS.get(value, value) if callable(value) and not isinstance(value, type) else value
+
+
+_traced_forms: dict[Function, Function] = {}  # as many as the functions above need
+
+
+def _traced_form(function: FunctionType) -> Function:
+    """Return a function of NumPy with the forms of the functions that it calls."""
+    if function not in _traced_forms:
+        names = dict(function.__globals__)
+        _traced_forms[function] = copied(function, function.__code__, names, function.__closure__)
+        used = {name for code in codes_of(function.__code__) for name in code.co_names}
+        names |= {name: _form(names[name]) for name in used & names.keys()}
+    return _traced_forms[function]
+
+
+for _function in _FUNCTIONS:
+    implements(_function)(own_source(_function))
+for _function in _TRANSFORMS:
+    transforms(_function)(own_source(_function))
