@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from symad.reach.code_facts import codes_of
-from symad.tracing.calling.makers import as_array, as_new_array, of_constants
+from symad.tracing.calling.makers import as_array, as_new_array, full, of_constants
 from symad.tracing.calling.running import copied
 from symad.tracing.numpy.complex_arrays import transforms
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.node_operands import holds_traced
+from symad.tracing.values.traced import TracedComplex
 
 Function = Callable[..., Any]
 
@@ -53,15 +54,23 @@ def own_source(function: Any) -> Function:
 
 def _reading(original: Function, traced_form: Function) -> Function:
     def read(*args: Any, **keywords: Any) -> Any:
+        if args and isinstance(args[0], TracedComplex):
+            return args[0]
         return (traced_form if holds_traced(args) else original)(*args, **keywords)
 
     return read
 
 
+def _empty(*args: Any, **keywords: Any) -> Any:
+    array = np.empty(*args, **keywords)
+    if array.dtype.kind == "f":
+        array.fill(np.nan)  # so that an element without a value shows
+    return of_constants(array)
+
+
 _FORMS: dict[Any, Any] = {
     np.array: _reading(np.array, as_new_array), np.asarray: _reading(np.asarray, as_array),
-    np.asanyarray: _reading(np.asanyarray, as_array),
-    np.empty: lambda *args, **keywords: of_constants(np.full(*args, fill_value=np.nan, **keywords)),
+    np.asanyarray: _reading(np.asanyarray, as_array), np.full: _reading(np.full, full), np.empty: _empty,
 }  # fmt: skip
 
 
