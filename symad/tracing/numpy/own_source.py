@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 
 from symad.reach.code_facts import codes_of
-from symad.tracing.calling.makers import as_array, as_new_array, full, of_constants
+from symad.tracing.calling.makers import as_array, as_new_array, full
 from symad.tracing.calling.running import copied
+from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.numpy.complex_arrays import transforms
 from symad.tracing.numpy.registry import available, implements
+from symad.tracing.values.array import Array
+from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.traced import TracedComplex
+from symad.tracing.values.traced import TracedComplex, refuse_function
 
 Function = Callable[..., Any]
 
@@ -29,15 +32,15 @@ _FUNCTIONS: tuple[Function, ...] = (
     np.average, np.cov, np.ptp, np.nansum, np.nanprod, np.nancumsum, np.nancumprod, np.linalg.trace,
     *available("cumulative_sum", "cumulative_prod"), np.outer, np.kron, np.tensordot, np.linalg.tensordot,
     np.linalg.multi_dot, np.linalg.outer, np.linalg.cross, np.linalg.matmul, np.linalg.vecdot, np.linalg.vector_norm,
-    np.linalg.matrix_norm, np.linalg.matrix_power, np.linalg.tensorinv, np.linalg.svdvals,
+    np.linalg.matrix_norm, np.linalg.matrix_power, np.linalg.tensorinv, np.linalg.svdvals, np.linalg.matrix_rank,
     # curves and polynomials
     np.diff, np.trapezoid, np.unwrap, np.logspace, np.vander, np.polyval, np.polyadd, np.polysub, np.polyder,
     np.polyint, np.polyfit,
     # choices
-    np.select, np.nan_to_num, np.isclose, np.isposinf, np.isneginf, np.angle, np.extract, np.flatnonzero,
+    np.nan_to_num, np.isclose, np.isposinf, np.isneginf, np.angle, np.extract, np.flatnonzero,
     # elements and places
-    np.append, np.apply_over_axes, np.diag_indices_from, np.triu_indices_from, np.tril_indices_from,
-    np.put_along_axis, np.fill_diagonal, np.digitize,
+    np.append, np.apply_over_axes, np.apply_along_axis, np.diag_indices_from, np.triu_indices_from,
+    np.tril_indices_from, np.put_along_axis, np.fill_diagonal, np.digitize,
     # sets
     np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d, np.setxor1d,
 )  # fmt: skip
@@ -62,10 +65,10 @@ def _reading(original: Function, traced_form: Function) -> Function:
 
 
 def _empty(*args: Any, **keywords: Any) -> Any:
-    array = np.empty(*args, **keywords)
-    if array.dtype.kind == "f":
+    array, scope = np.empty(*args, **keywords), innermost_scope()
+    if array.dtype.kind in "fb":
         array.fill(np.nan)  # so that an element without a value shows
-    return of_constants(array)
+    return Array(constants(scope.graph, array), scope) if scope and array.dtype.kind in "fb" else array
 
 
 _FORMS: dict[Any, Any] = {
@@ -106,7 +109,19 @@ def _traced_form(function: FunctionType) -> Function:
     return _traced_forms[function]
 
 
+_PAD = own_source(np.pad)
+
 for _function in _FUNCTIONS:
     implements(_function)(own_source(_function))
+
+
+@implements(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Any:
+    """The array with a border: constant, of its own elements, of their statistics, or a ramp to a value."""
+    if callable(mode) or mode == "empty":
+        refuse_function(f"np.pad with mode={mode!r}", "its border has no traced form", "use one of NumPy's other modes")
+    return _PAD(array, pad_width, mode, **keywords)
+
+
 for _function in _TRANSFORMS:
     transforms(_function)(own_source(_function))

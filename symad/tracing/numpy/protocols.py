@@ -13,7 +13,6 @@ import symad.tracing.numpy.least_squares
 import symad.tracing.numpy.masks
 import symad.tracing.numpy.orders
 import symad.tracing.numpy.own_source
-import symad.tracing.numpy.pad
 import symad.tracing.numpy.products
 import symad.tracing.numpy.reduce
 import symad.tracing.numpy.refusals

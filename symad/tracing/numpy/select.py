@@ -10,7 +10,7 @@ import sympy as sp
 
 import symad.tracing.values.node_builders as op
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
-from symad.tracing.numpy.reduce import delivered, given, traced
+from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.integer_values import are_integers, as_integers
@@ -40,6 +40,19 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     parts = [nodes_of(value, scope) for value in (condition, x, y)]
     choice = wrap(elementwise(scope.graph, op.select, *parts), scope)
     return as_integers(choice) if are_integers(x) and are_integers(y) else choice
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """The choice of the first condition that holds."""
+    value = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        value = (
+            chosen(condition, choice, value)
+            if any(map(is_traced, (condition, choice, value)))
+            else np.where(condition, choice, value)
+        )
+    return value
 
 
 @implements(np.piecewise)

@@ -199,18 +199,6 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return filt[tuple(key)]
 
 
-@implements(np.apply_along_axis)
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **keywords: Any) -> Any:
-    """The function applied to each 1-D slice; the axes of its result take the place of the axis."""
-    axis, arr = np.lib.array_utils.normalize_axis_index(axis, np.ndim(arr)), traced(arr)
-    rows = np.moveaxis(arr, axis, -1)
-    outer = rows.shape[:-1]
-    results = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
-    results = np.reshape(results, outer + results.shape[1:])
-    inner = results.ndim - len(outer)
-    return np.moveaxis(results, range(len(outer), results.ndim), range(axis, axis + inner))
-
-
 @implements(np.shares_memory, np.may_share_memory)
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """Whether writing into one of two traced arrays changes the other."""

@@ -103,19 +103,6 @@ def _of_symmetric(a: Any, compute_uv: bool) -> Any:
     return _SVD_RESULT(vectors, np.abs(values), np.matrix_transpose(vectors * np.sign(values)[..., None, :]))
 
 
-@implements(np.linalg.matrix_rank)
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:  # noqa: N803
-    """How many singular values are not as good as 0."""
-    matrix = traced(A)
-    if matrix.ndim < 2:
-        return np.where(np.any(matrix != 0), 1, 0)
-    values = np.abs(np.linalg.eigvalsh(matrix)) if hermitian else np.linalg.svdvals(matrix)
-    if tol is None:
-        share = max(matrix.shape[-2:]) * np.finfo(float).eps if rtol is None else rtol
-        tol = np.max(values, axis=-1, keepdims=True, initial=0.0) * share
-    return np.sum(np.where(values > tol, 1, 0), axis=-1)
-
-
 def _singular(name: str, a: Any) -> list[Any]:
     m, n = a.shape[-2:]
     size = min(m, n)
