@@ -94,6 +94,12 @@ for _function, _form in ANSWERING.items():
     implements(_function)(_answering(_function, _form))
 
 
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements where the condition holds."""
+    return np.ravel(arr)[np.ravel(condition).astype(bool)]
+
+
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """The elements of the choices that the index array picks."""

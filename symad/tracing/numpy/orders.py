@@ -20,7 +20,7 @@ import symad.tracing.values.computed_places as places
 from symad.tracing.calling.handlers import is_caught
 from symad.tracing.numpy.reduce import delivered, is_traced, keeps_axes, together, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.select import known
+from symad.tracing.numpy.select import known, values
 from symad.tracing.numpy.shape import moving
 from symad.tracing.values.array import wrap
 from symad.tracing.values.integer_values import as_integers
@@ -147,6 +147,20 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     others = nodes_of(v, a.scope)
     insertions = places.inserted(a.scope.graph, a.nodes, others.ravel(), side == "right", "np.searchsorted")
     return as_integers(wrap(insertions.reshape(others.shape), a.scope))
+
+
+@implements(np.digitize)
+def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    """The numbers of the bins that elements are in; bins are known, and ascend or descend."""
+    edges = values(bins)
+    plain = known(x)
+    if plain is not None:
+        return np.digitize(plain, edges, right=right)
+    np.digitize(0.0, edges)  # which says what is wrong with them
+    side = "left" if right else "right"
+    if np.size(edges) and edges[0] > edges[-1]:
+        return len(edges) - searchsorted(edges[::-1], x, side)
+    return searchsorted(edges, x, side)
 
 
 _TAKE, _TAKE_ALONG_AXIS = moving(np.take), moving(np.take_along_axis)  # where the places are known

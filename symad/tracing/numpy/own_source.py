@@ -29,7 +29,7 @@ Function = Callable[..., Any]
 
 _FUNCTIONS: tuple[Function, ...] = (
     # sums and products
-    np.average, np.cov, np.ptp, np.nansum, np.nanprod, np.nancumsum, np.nancumprod, np.linalg.trace,
+    np.cov, np.ptp, np.nansum, np.nanprod, np.nancumsum, np.nancumprod, np.linalg.trace,
     *available("cumulative_sum", "cumulative_prod"), np.outer, np.kron, np.tensordot, np.linalg.tensordot,
     np.linalg.multi_dot, np.linalg.outer, np.linalg.cross, np.linalg.matmul, np.linalg.vecdot, np.linalg.vector_norm,
     np.linalg.matrix_norm, np.linalg.matrix_power, np.linalg.tensorinv, np.linalg.svdvals, np.linalg.matrix_rank,
@@ -37,12 +37,12 @@ _FUNCTIONS: tuple[Function, ...] = (
     np.diff, np.trapezoid, np.unwrap, np.logspace, np.vander, np.polyval, np.polyadd, np.polysub, np.polyder,
     np.polyint, np.polyfit,
     # choices
-    np.nan_to_num, np.isclose, np.isposinf, np.isneginf, np.angle, np.extract, np.flatnonzero,
+    np.nan_to_num, np.isclose, np.angle, np.flatnonzero,
     # elements and places
     np.append, np.apply_over_axes, np.apply_along_axis, np.diag_indices_from, np.triu_indices_from,
-    np.tril_indices_from, np.put_along_axis, np.fill_diagonal, np.digitize,
+    np.tril_indices_from,
     # sets
-    np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d, np.setxor1d,
+    np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d,
 )  # fmt: skip
 _TRANSFORMS = (
     np.fft.fft2, np.fft.ifft2, np.fft.fftn, np.fft.ifftn, np.fft.rfft2, np.fft.irfft2, np.fft.rfftn, np.fft.irfftn,

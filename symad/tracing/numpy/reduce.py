@@ -133,6 +133,25 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any
     return delivered(variance if is_single else np.sqrt(variance), out)
 
 
+@implements(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    """The weighted mean: sum(a * weights) / sum(weights)."""
+    shape = np.shape(a)
+    node_arrays.normalized_axes(axis, len(shape))
+    if weights is None:
+        weights = np.ones(shape)
+    elif np.shape(weights) != shape:
+        if axis is None:
+            raise TypeError("axis must be given when the shapes of a and weights differ")
+        axes = np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
+        weights = np.transpose(weights, np.argsort(axes))
+        weights = np.expand_dims(weights, [k for k in range(len(shape)) if k not in axes])
+    weights = np.broadcast_to(weights, shape)
+    total = np.sum(weights, axis=axis, keepdims=keeps_axes(keepdims))
+    result = np.sum(np.multiply(a, weights), axis=axis, keepdims=keeps_axes(keepdims)) / total
+    return (result, np.broadcast_to(total, np.shape(result))) if returned else result
+
+
 def _running(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         node_arrays.require_float(name, dtype)

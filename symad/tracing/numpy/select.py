@@ -116,6 +116,18 @@ def _mapped(x: Any, build: Callable[..., int]) -> Any:
     return wrap(elementwise(scope.graph, build, nodes_of(x, scope)), scope)
 
 
+@implements(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Any:
+    """Whether elements are infinity."""
+    return delivered(np.equal(x, np.inf), out)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Any:
+    """Whether elements are minus infinity."""
+    return delivered(np.equal(x, -np.inf), out)
+
+
 @implements(*available("astype"))
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Float stays as it is (bool becomes 0 and 1), bool is x != 0, int truncates; complex and others are refused."""

@@ -74,6 +74,13 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     return _kept(ar1, lambda ranked: np.isin(ranked, ar2))
 
 
+@implements(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements that are in one of two arrays only."""
+    both = np.concatenate([np.ravel(ar1), np.ravel(ar2)])
+    return _kept(both, lambda ranked: np.isin(ranked, ar1) ^ np.isin(ranked, ar2))
+
+
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """The elements that are in the first array only."""

@@ -290,6 +290,18 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     write(a, v, lambda nodes, new: np.put(nodes, plain_index(ind), new, mode))
 
 
+@implements(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Write val on the diagonal."""
+    write(a, val, lambda nodes, new: np.fill_diagonal(nodes, new, wrap))
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    """Write values at positions along an axis."""
+    write(arr, values, lambda nodes, new: np.put_along_axis(nodes, plain_index(indices), new, axis))
+
+
 @implements(np.lib.stride_tricks.as_strided)
 def as_strided(
     x: Any, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None, subok: bool = False, **_: Any

@@ -286,7 +286,7 @@ def test_numbers_have_no_such_limit(name):
 
 
 def test_tensordot_checks_shapes():
-    with pytest.raises(ValueError, match="differ along the axes"):
+    with pytest.raises(ValueError, match="shape-mismatch for sum"):
         sa.jvp(lambda x: np.tensordot(x, x.T, axes=2), (A,), (A,))
 
 
