@@ -145,6 +145,18 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     return np.moveaxis(np.stack(rows), 0, axis)
 
 
+@implements(np.vander)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 (NumPy's name)
+    """The Vandermonde matrix."""
+    x = traced(x)
+    if x.ndim != 1:
+        raise ValueError("np.vander takes a vector")
+    columns = [x**k if k else np.ones_like(x) for k in range(len(x) if N is None else N)]
+    if not columns:
+        return np.empty((len(x), 0))
+    return np.stack(columns if increasing else columns[::-1], axis=1)
+
+
 @implements(np.convolve)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """The discrete convolution of two vectors."""

@@ -34,10 +34,10 @@ _FUNCTIONS: tuple[Function, ...] = (
     np.linalg.multi_dot, np.linalg.outer, np.linalg.cross, np.linalg.matmul, np.linalg.vecdot, np.linalg.vector_norm,
     np.linalg.matrix_norm, np.linalg.matrix_power, np.linalg.tensorinv, np.linalg.svdvals, np.linalg.matrix_rank,
     # curves and polynomials
-    np.diff, np.trapezoid, np.unwrap, np.logspace, np.vander, np.polyval, np.polyadd, np.polysub, np.polyder,
+    np.diff, np.trapezoid, np.unwrap, np.logspace, np.polyval, np.polyadd, np.polysub, np.polyder,
     np.polyint, np.polyfit,
     # choices
-    np.nan_to_num, np.isclose, np.angle, np.flatnonzero,
+    np.nan_to_num, np.angle, np.flatnonzero,
     # elements and places
     np.append, np.apply_over_axes, np.apply_along_axis, np.diag_indices_from, np.triu_indices_from,
     np.tril_indices_from,

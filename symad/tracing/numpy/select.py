@@ -116,6 +116,14 @@ def _mapped(x: Any, build: Callable[..., int]) -> Any:
     return wrap(elementwise(scope.graph, build, nodes_of(x, scope)), scope)
 
 
+@implements(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether |a - b| <= atol + rtol |b|."""
+    near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b)) & np.isfinite(b)
+    is_close = near | np.equal(a, b)
+    return is_close | (np.isnan(a) & np.isnan(b)) if equal_nan else is_close
+
+
 @implements(np.isposinf)
 def isposinf(x: Any, out: Any = None) -> Any:
     """Whether elements are infinity."""
