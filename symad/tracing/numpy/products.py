@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 import symad.tracing.values.node_arrays as node_arrays
 import symad.tracing.values.node_builders as op
 from symad.graph.graph import Graph
+from symad.tracing.numpy.own_source import own_source
 from symad.tracing.numpy.reduce import delivered, together, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.spectra import singular_condition, singular_norm
+from symad.tracing.numpy.spectra import singular_condition
 from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.node_arrays import Nodes, elementwise
@@ -166,53 +166,19 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return np.moveaxis(np.stack(np.broadcast_arrays(*parts)), 0, axisc)
 
 
+_NORM = own_source(np.linalg.norm)
 _ANALYTIC = "use np.sqrt(np.sum(x * x)), which is analytic"
 
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """A vector norm (2, 1, inf, -inf, 0, p), the Frobenius norm, or a matrix norm by row or column sums."""
+    """A norm of vectors or matrices; a general one of vectors as a sum of powers."""
     check_real("np.linalg.norm", _ANALYTIC)
+    is_general = isinstance(ord, int | float) and ord not in (0, 1, 2) and np.isfinite(ord)
     x = traced(x)
-    if axis is None and ord is None:
-        value = _vector_norm(np.ravel(x), 2, 0, False)
-        return np.reshape(value, (1,) * x.ndim) if keepdims else value
-    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
-    if len(axes) == 1:
-        return _vector_norm(x, 2 if ord is None else ord, axes[0], keepdims)
-    if len(axes) != 2:
-        raise ValueError("Improper number of dimensions to norm.")
-    return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
-
-
-def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
-    if isinstance(ord, str):
-        raise ValueError(f"Invalid norm order {ord!r} for vectors")
-    if ord == 2:
-        return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
-    if ord == np.inf:
-        return np.max(np.abs(x), axis=axis, keepdims=keepdims)
-    if ord == -np.inf:
-        return np.min(np.abs(x), axis=axis, keepdims=keepdims)
-    if ord == 0:
-        return np.sum(x != 0, axis=axis, keepdims=keepdims)
-    if ord == 1:
-        return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
-    return np.sum(np.abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
-
-
-def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    if ord in ("fro", "f"):
-        return np.sqrt(np.sum(x * x, axis=axes, keepdims=keepdims))
-    if ord in (2, -2, "nuc"):
-        return singular_norm(x, ord, axes, keepdims)
-    if ord not in (1, -1, np.inf, -np.inf):
-        raise ValueError("Invalid norm order for matrices.")
-    across, along = (0, 1) if abs(ord) == 1 else (1, 0)
-    sums = np.sum(np.abs(x), axis=axes[across], keepdims=True)
-    pick = np.max if ord > 0 else np.min
-    norms = pick(sums, axis=axes[along], keepdims=True)
-    return norms if keepdims else np.squeeze(norms, axis=axes)
+    if is_general and (x.ndim == 1 or (np.ndim(axis) == 0 and axis is not None)):
+        return np.sum(np.abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
+    return _NORM(x, ord, axis, keepdims)
 
 
 @implements(np.linalg.cond)

@@ -121,13 +121,6 @@ def _singular(name: str, a: Any) -> list[Any]:
     ]
 
 
-def singular_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """The largest (2) or smallest (-2) singular value, or the sum of all ("nuc"), of the matrices in two axes."""
-    values = _singular("norm", np.moveaxis(x, axes, (-2, -1)))[1]
-    norms = np.sum(values, axis=-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
-    return np.expand_dims(norms, axes) if keepdims else norms
-
-
 def singular_condition(x: Any, p: Any) -> Any:
     """The largest singular value by the smallest, or the other way round (-2)."""
     if not np.size(x):
