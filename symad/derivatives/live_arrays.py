@@ -21,6 +21,7 @@ from symad.reach.code_facts import facts_of
 from symad.reach.compared_state import is_bound
 from symad.reach.object_rows import may_change
 from symad.reach.reachable_state import functions_around
+from symad.tracing.calling.running import copied
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library
 from symad.tracing.values.containers import from_nodes
@@ -66,7 +67,7 @@ class LiveArrays:
         for function in self._functions:
             space = function.__globals__ if _is_ours(function) else spaces[id(function.__globals__)][1]
             around = tuple(cells[id(cell)][1] for cell in function.__closure__ or ())
-            copies[id(function)] = _copy(function, space, around)
+            copies[id(function)] = copied(function, function.__code__, space, around or None)
         for cell, own in cells.values():
             if is_bound(cell):
                 own.cell_contents = copies.get(id(cell.cell_contents), cell.cell_contents)
@@ -74,14 +75,6 @@ class LiveArrays:
             own_space.update({name: copies.get(id(value), value) for name, value in space.items()})
         copy: Callable[..., Any] = copies[id(self._function)]
         return copy
-
-
-def _copy(function: FunctionType, space: dict[str, Any], around: tuple[CellType, ...]) -> FunctionType:
-    copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, around or None)
-    copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
-    copy.__module__, copy.__doc__ = function.__module__, function.__doc__
-    vars(copy).update(vars(function))
-    return copy
 
 
 def _values(function: FunctionType) -> list[Any]:

@@ -10,11 +10,10 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from symad.tracing.calling.function_names import check_function, name_of
-from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.control.merging import merged
-from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.numpy.select import known
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, wrap
 from symad.tracing.values.traced import Traced
@@ -62,11 +61,8 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
 def truth(predicate: Any) -> bool | None:
     """Return the truth value that a predicate has, None when it depends on a symbol."""
     if isinstance(predicate, Traced):
-        try:
-            with discarding_recorded_errors():
-                return bool(value_of(predicate.scope, predicate.node))  # type: ignore[attr-defined]
-        except SymbolicValueError:
-            return None
+        plain = known(predicate)
+        return None if plain is None else bool(plain)
     if isinstance(predicate, sp.Basic) and predicate.free_symbols:
         return None
     return bool(predicate)

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.reduce import delivered, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.select import values
+from symad.tracing.numpy.select import known
 from symad.tracing.values.array import plain_index, wrap
 from symad.tracing.values.complex_points import check_real
-from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import constants, homogeneous
 from symad.tracing.values.node_operands import nodes_of, scope_of
@@ -80,12 +78,10 @@ ANSWERING: dict[Callable[..., Any], Callable[..., Any]] = {
 
 def _answering(function: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
     def handler(*args: Any, **keywords: Any) -> Any:
-        try:
-            with discarding_recorded_errors():
-                plain, named = list(map(values, args)), {name: values(value) for name, value in keywords.items()}
-        except SymbolicValueError:
+        plain = known([args, tuple(keywords.values())])
+        if plain is None:
             return form(*args, **keywords)
-        return function(*plain, **named)
+        return function(*plain[0], **dict(zip(keywords, plain[1], strict=True)))
 
     return handler
 
@@ -105,12 +101,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """The elements of the choices that the index array picks."""
     scope = scope_of(a, out, *choices)
     parts = np.broadcast_arrays(*homogeneous(scope.graph, [nodes_of(choice, scope) for choice in choices]))
-    try:
-        with discarding_recorded_errors():
-            plain = plain_index(a)
-    except SymbolicValueError:
+    if known(a) is None:
         return delivered(_chosen(a, [wrap(part, scope) for part in parts], mode), out)
-    return delivered(wrap(np.choose(plain, parts, mode=mode), scope), out)
+    return delivered(wrap(np.choose(plain_index(a), parts, mode=mode), scope), out)
 
 
 def _chosen(a: Any, choices: list[Any], mode: Any) -> Any:
@@ -126,11 +119,9 @@ def _chosen(a: Any, choices: list[Any], mode: Any) -> Any:
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """Sums of the weights (or counts) by bin number; the numbers follow their values."""
-    try:
-        with discarding_recorded_errors():
-            places = np.asarray(plain_index(x))
-    except SymbolicValueError:
+    if known(x) is None:
         return _counted(traced(x), weights, minlength)
+    places = np.asarray(plain_index(x))
     if weights is None:
         return np.bincount(places, minlength=minlength)
     weights = traced(weights)
