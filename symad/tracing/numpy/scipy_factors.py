@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,9 @@ from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.numpy.scipy_matrices import finite
 from symad.tracing.numpy.solve import per_matrix
-from symad.tracing.values.traced import refuse_function
+from symad.tracing.values.traced import refuse_options
 
-
-def _unless(name: str, **given: bool) -> None:
-    """Refuse what is asked for by keywords."""
-    for keyword, asked in given.items():
-        if asked:
-            refuse_function(f"scipy.linalg.{name} with {keyword}=", "it has no traced form", f"leave {keyword} out")
+_unless = partial(refuse_options, "scipy.linalg")
 
 
 @stands_in_for("scipy.linalg.eigh")

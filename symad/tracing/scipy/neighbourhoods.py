@@ -12,7 +12,7 @@ import numpy as np
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.scipy.linear_maps import along
 from symad.tracing.scipy.objects import array, is_plain, package, taken
-from symad.tracing.values.traced import refuse_function
+from symad.tracing.values.traced import refuse_function, refuse_options
 
 _PADS: dict[str, Any] = {
     "reflect": "symmetric", "grid-mirror": "symmetric", "nearest": "edge", "mirror": "reflect", "constant": "constant",
@@ -20,10 +20,7 @@ _PADS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _unless(name: str, **given: Any) -> None:
-    for key, value in given.items():
-        if value is not None:
-            refuse_function(f"scipy.ndimage.{name} with {key}=", "it has no traced form", "leave it out")
+_unless = partial(refuse_options, "scipy.ndimage")
 
 
 def _each(value: Any, rank: int) -> list[Any]:

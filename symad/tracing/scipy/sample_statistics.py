@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,14 +14,9 @@ from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.scipy.objects import array, fails
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.traced import refuse_function
+from symad.tracing.values.traced import refuse_function, refuse_options
 
-
-def only(name: str, **given: bool) -> None:
-    """Refuse what is asked for by keywords."""
-    for keyword, asked in given.items():
-        if asked:
-            refuse_function(f"scipy.stats.{name} with {keyword}=", "it has no traced form", f"leave {keyword} out")
+only = partial(refuse_options, "scipy.stats")
 
 
 class Named(tuple[Any, ...]):

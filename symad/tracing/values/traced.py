@@ -213,6 +213,13 @@ def refuse_function(
     raise TraceError(f"{name} was called with a traced value", where=user_place(), why=why, do=do)
 
 
+def refuse_options(package: str, name: str, **given: Any) -> None:
+    """Refuse the keywords of a function that were given: not None, and not False."""
+    for keyword, value in given.items():
+        if value is not None and value is not False:
+            refuse_function(f"{package}.{name} with {keyword}=", "it has no traced form", f"leave {keyword} out")
+
+
 def refuse_number(kind: str, do: str = "", error: type[NumberError] = NumberError) -> NoReturn:
     """Raise the TraceError for code that asks a traced value for a plain number."""
     segment = source_segment()
