@@ -19,6 +19,7 @@ from symad.tracing.calling.makers import as_array, as_new_array, full
 from symad.tracing.calling.running import copied
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.numpy.complex_arrays import transforms
+from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import Array
 from symad.tracing.values.node_arrays import constants
@@ -27,7 +28,7 @@ from symad.tracing.values.traced import TracedComplex, refuse_function
 
 Function = Callable[..., Any]
 
-_FUNCTIONS: tuple[Function, ...] = (
+FUNCTIONS: tuple[Function, ...] = (
     # sums and products
     np.cov, np.ptp, np.nansum, np.nanprod, np.nancumsum, np.nancumprod, np.linalg.trace,
     *available("cumulative_sum", "cumulative_prod"), np.outer, np.kron, np.tensordot, np.linalg.tensordot,
@@ -74,6 +75,7 @@ def _empty(*args: Any, **keywords: Any) -> Any:
 _FORMS: dict[Any, Any] = {
     np.array: _reading(np.array, as_new_array), np.asarray: _reading(np.asarray, as_array),
     np.asanyarray: _reading(np.asanyarray, as_array), np.full: _reading(np.full, full), np.empty: _empty,
+    np.vander: lambda *args: traced(np.vander(*args)),  # which np.polyfit stores into
 }  # fmt: skip
 
 
@@ -111,7 +113,7 @@ def _traced_form(function: FunctionType) -> Function:
 
 _PAD = own_source(np.pad)
 
-for _function in _FUNCTIONS:
+for _function in FUNCTIONS:
     implements(_function)(own_source(_function))
 
 
