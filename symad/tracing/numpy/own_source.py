@@ -1,4 +1,4 @@
-"""Functions of NumPy whose own Python code is run on traced values.
+"""Functions of NumPy, and some of SciPy, whose own Python code is run on traced values.
 
 NumPy writes many of its functions as Python code of other ones, which have traced forms. That code is run with two
 changes: functions that read memory (`asarray`) take traced values, and `empty` makes an array to store them into.
@@ -8,6 +8,7 @@ of a choice would be that of the branch that is taken.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
@@ -20,7 +21,7 @@ from symad.tracing.calling.running import copied
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.numpy.complex_arrays import transforms
 from symad.tracing.numpy.reduce import traced
-from symad.tracing.numpy.registry import available, implements
+from symad.tracing.numpy.registry import available, implements, stands_in_for
 from symad.tracing.values.array import Array
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced
@@ -72,7 +73,17 @@ def _empty(*args: Any, **keywords: Any) -> Any:
     return Array(constants(scope.graph, array), scope) if scope and array.dtype.kind in "fb" else array
 
 
+class _Float:
+    """Stands for np.float64, as a function and as a dtype."""
+
+    dtype = np.dtype(np.float64)
+
+    def __call__(self, value: Any) -> Any:
+        return (as_array if holds_traced((value,)) else np.float64)(value)
+
+
 _FORMS: dict[Any, Any] = {
+    np.float64: _Float(),
     np.array: _reading(np.array, as_new_array), np.asarray: _reading(np.asarray, as_array),
     np.asanyarray: _reading(np.asanyarray, as_array), np.full: _reading(np.full, full), np.empty: _empty,
     np.vander: lambda *args: traced(np.vander(*args)),  # which np.polyfit stores into
@@ -93,9 +104,9 @@ def _form(value: Any) -> Any:
     """Return what stands for a global name in NumPy's code."""
     if isinstance(value, ModuleType):
         return _Module(value)
-    if isinstance(value, FunctionType) and value.__module__.startswith("numpy."):
+    if isinstance(value, FunctionType) and value.__module__.startswith(("numpy.", "scipy.")):
         return _traced_form(value)
-    return _FORMS.get(value, value) if callable(value) and not isinstance(value, type) else value
+    return _FORMS.get(value, value) if callable(value) else value
 
 
 _traced_forms: dict[Function, Function] = {}  # as many as the functions above need
@@ -127,3 +138,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
 
 for _function in _TRANSFORMS:
     transforms(_function)(own_source(_function))
+
+
+def _of_scipy(package: str, name: str) -> Function:
+    """Return the traced form of a function of SciPy, which is imported when it is called."""
+    return lambda *args, **keywords: _traced_form(getattr(sys.modules[package], name))(*args, **keywords)
+
+
+for _package, _name in (("scipy.integrate", "simpson"), ("scipy.stats", "scoreatpercentile")):
+    stands_in_for(f"{_package}.{_name}")(_of_scipy(_package, _name))

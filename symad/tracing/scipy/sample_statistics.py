@@ -118,16 +118,6 @@ def iqr(
     return (high - low) / scale
 
 
-@stands_in_for("scipy.stats.scoreatpercentile")
-def scoreatpercentile(
-    a: Any, per: Any, limit: Any = (), interpolation_method: str = "fraction", axis: Any = None
-) -> Any:
-    """A percentile."""
-    only("scoreatpercentile", limit=bool(limit))
-    way: Any = {"fraction": "linear"}.get(interpolation_method, interpolation_method)
-    return np.percentile(array(a), per, axis=axis, method=way)
-
-
 @stands_in_for("scipy.stats.entropy")
 def entropy(
     pk: Any, qk: Any = None, base: Any = None, axis: int = 0, *, nan_policy: str = "propagate", keepdims: bool = False
