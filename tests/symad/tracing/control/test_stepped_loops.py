@@ -366,3 +366,21 @@ def test_several_threads_may_trace_it_while_others_call_it() -> None:
         thread.join()
     assert not wrong
     assert of_inner_functions.__code__ is code
+
+
+def test_conditional_expressions_of_a_list_are_merged_one_by_one() -> None:
+    """Twelve of them have 4096 paths."""
+
+    def function(x: Any) -> Any:
+        return sum([element if element > 0 else element * element for element in x])
+
+    points = np.linspace(-1.0, 1.0, 12)
+    expected = np.where(points > 0, 1.0, 2 * points)
+    np.testing.assert_allclose(sa.compile(sa.grad(function), points)(points), expected)
+
+
+def test_a_while_loop_is_traced_once() -> None:
+    """Its steps up to the bound, one by one, would be 1400 operations beside the loop."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundWarning)
+        assert sa.plan(bisected_while, X).primal.traced.count_ops() < 10
