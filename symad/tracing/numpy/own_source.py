@@ -100,26 +100,37 @@ class _Module:
         return _form(getattr(self._module, name))
 
 
-def _form(value: Any) -> Any:
+Forms = dict[Function, Function]
+
+
+def _form(value: Any, begun: Forms | None = None) -> Any:
     """Return what stands for a global name in NumPy's code."""
     if isinstance(value, ModuleType):
         return _Module(value)
     if isinstance(value, FunctionType) and value.__module__.startswith(("numpy.", "scipy.")):
-        return _traced_form(value)
+        return _traced_form(value, begun)
     return _FORMS.get(value, value) if callable(value) else value
 
 
-_traced_forms: dict[Function, Function] = {}  # as many as the functions above need
+_traced_forms: Forms = {}  # as many as the functions above need
 
 
-def _traced_form(function: FunctionType) -> Function:
-    """Return a function of NumPy with the forms of the functions that it calls."""
-    if function not in _traced_forms:
-        names = dict(function.__globals__)
-        _traced_forms[function] = copied(function, function.__code__, names, function.__closure__)
-        used = {name for code in codes_of(function.__code__) for name in code.co_names}
-        names |= {name: _form(names[name]) for name in used & names.keys()}
-    return _traced_forms[function]
+def _traced_form(function: FunctionType, begun: Forms | None = None) -> Function:
+    """Return a function of NumPy with the forms of the functions that it calls.
+
+    `begun` has those that call it. Forms are kept when all are complete: other threads, and interrupts, see no others.
+    """
+    forms: Forms = {} if begun is None else begun
+    known = _traced_forms.get(function) or forms.get(function)
+    if known is not None:
+        return known
+    names = dict(function.__globals__)
+    forms[function] = copied(function, function.__code__, names, function.__closure__)
+    used = {name for code in codes_of(function.__code__) for name in code.co_names}
+    names |= {name: _form(names[name], forms) for name in used & names.keys()}
+    if begun is None:
+        _traced_forms.update(forms)
+    return forms[function]
 
 
 _PAD = own_source(np.pad)
