@@ -1,9 +1,8 @@
 """The layout of a matrix that loops write: packed in loop order, by rows or columns, or dense.
 
 Loops that store side by side are fastest. Other orders are written at once where that costs little; else the numbers
-are packed in loop order first, and copied to their places. Of a symmetric matrix only a triangle is packed. Independent
-repetitions may be reordered so that the places they write rise. The diagonal and the other entries of a band matrix go
-to every second or third place: one loop copies such a stretch without a table. Any other order is a table.
+are packed in loop order first, and copies to their places. Of a symmetric matrix only a triangle is packed. Independent
+repetitions may be reordered so that the places they write rise.
 """
 
 from __future__ import annotations
@@ -12,92 +11,35 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.ir.body_parts import copy, identities
+from codegen.ir.body_parts import copy
 from codegen.ir.program import Output
-from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
+from codegen.ir.region import Gather, Region, RolledProgram, Step
 from codegen.ir.sparsity import Format, SparsityPattern
-from codegen.ir.tables import Affine, Places, table
+from codegen.ir.tables import Places, table
 from codegen.loops.optimise.draft import Draft
-from codegen.pricing.places import WIDEST
 from codegen.pricing.price_table import NANOSECONDS
-from codegen.records import dataclass
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.layout_wide import in_chunks, narrow
 from symad.derivatives.loops.matrix_writing import Writing, WrittenEntry, cheapest_writing
 from symad.derivatives.loops.patterns import arranged, each, keys_of
 
-MOST_STRETCHES = 8
 ORIGIN = "order"
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Numbers from place `source` on, that go to `target`, `target + step`..."""
-
-    source: int
-    target: int
-    step: int
-    count: int
-
-
-def stretches(source: Places, target: Places) -> list[Stretch] | None:
-    """Return the few stretches that a copy consists of; None if there are more, or their steps are wide.
-
-    >>> stretches(np.arange(5), np.array([0, 2, 4, 1, 3]))
-    [Stretch(source=0, target=0, step=2, count=3), Stretch(source=3, target=1, step=2, count=2)]
-    """
-    runs: list[Stretch] = []
-    begin, steps, side_by_side = 0, np.diff(target), np.diff(source) == 1
-    while begin < len(source):
-        if len(runs) == MOST_STRETCHES:
-            return None
-        step = int(steps[begin]) if begin < len(steps) and side_by_side[begin] else 1
-        ends = np.nonzero((steps[begin:] != step) | ~side_by_side[begin:])[0]
-        end = begin + 1 + int(ends[0]) if len(ends) else len(source)
-        if not 1 <= step <= WIDEST:
-            return None
-        runs.append(Stretch(int(source[begin]), int(target[begin]), step, end - begin))
-        begin = end
-    return runs
 
 
 def cost(source: Places, target: Places) -> float:
     """Return the nanoseconds of a copy; 0 if it changes nothing."""
     if np.array_equal(source, target):
         return 0.0
-    if stretches(source, target) is not None:
-        return NANOSECONDS["stride store"] * len(source)
     is_dense = len(target) == int(target.max() - target.min()) + 1
     return len(source) * (NANOSECONDS["table"] + (0.0 if is_dense else NANOSECONDS["table store"]))
 
 
 def copies(source_buffer: int, source: Places, target_buffer: int, target: Places) -> list[Region]:
-    """Return the regions of a copy."""
+    """Return the region of a copy, in the order of the target; none of nothing."""
     if not len(source):
         return []
-    runs = stretches(source, target)
-    if runs is None:
-        order = np.argsort(target, kind="stable")
-        return [copy(Gather(source_buffer, table(source[order])), target_buffer, table(target[order]), origin=ORIGIN)]
-    regions = []
-    while runs:
-        step = runs[0].step
-        together = [stretch for stretch in runs if stretch.step == step][:step]
-        count = min(stretch.count for stretch in together)
-        regions.append(_together(source_buffer, target_buffer, together, count))
-        rest = [_shortened(stretch, count) for stretch in together if stretch.count > count]
-        runs = rest + [stretch for stretch in runs if stretch not in together]
-    return regions
-
-
-def _together(source: int, target: int, parts: Sequence[Stretch], count: int) -> Region:
-    gathers = tuple(Gather(source, Affine(part.source, 1, count)) for part in parts)
-    results = (Result(k, target, Affine(part.target, part.step, count), "store") for k, part in enumerate(parts))
-    return Region(identities(len(parts)), count, gathers, tuple(results), origin=ORIGIN)
-
-
-def _shortened(stretch: Stretch, count: int) -> Stretch:
-    return Stretch(stretch.source + count, stretch.target + count * stretch.step, stretch.step, stretch.count - count)
+    order = np.argsort(target, kind="stable")
+    return [copy(Gather(source_buffer, table(source[order])), target_buffer, table(target[order]), origin=ORIGIN)]
 
 
 Made = tuple[Output, int]  # an output and its buffer
@@ -123,7 +65,7 @@ class Assembly(Draft):
         return self.finish(self.arrays[0], outputs, "scattered matrix")
 
     def write(self, writing: Writing, buffer: int) -> None:
-        """Let the entries go to a buffer; those that are added up apart are copied there."""
+        """Let the entries go to a buffer; those that are added up apart are copies there."""
         apart = self.workspace(len(writing.apart)) if len(writing.apart) else buffer
         writing.carry_out(buffer, apart)
         self.pieces += copies(apart, np.arange(len(writing.apart)), buffer, writing.apart)
@@ -171,7 +113,7 @@ class Assembly(Draft):
         """Write the entries of a lower triangle and their mirror images as a matrix, dense without a format.
 
         `whole` are the entries and their mirror images. If that is cheaper, loops write only the triangle, packed, and
-        it is copied.
+        it is copies.
         """
         width = int(np.prod(shape[: len(shape) // 2], dtype=np.int64))
         if format == "regions":
