@@ -170,13 +170,6 @@ def polygamma_difference(order: Any, a: Any, b: Any) -> Any:
         return mp.polygamma(int(order), a + b) - mp.polygamma(int(order), a)
 
 
-def spherical_bessel(order: Any, u: Any) -> Any:
-    """j_n(u), of either sign of u."""
-    if u == 0:
-        return mp.mpf(1 if order == 0 else 0)
-    return mp.sqrt(mp.pi / (2 * abs(u))) * mp.besselj(order + mp.mpf("0.5"), abs(u)) * (mp.sign(u) if order % 2 else 1)
-
-
 def elliptic_moment(a: Any, b: Any, m: Any) -> Any:
     """pi/2 (1/2)_a / a! times 2F1(a + 1/2, b + 1/2; a + 1; m)."""
     half = mp.mpf("0.5")
@@ -254,6 +247,11 @@ def spherical(function: Callable[..., Any]) -> Callable[..., Any]:
     return value
 
 
+def spherical_bessel(order: Any, u: Any) -> Any:
+    """j_n(u), of either sign of u."""
+    return mp.mpf(order == 0) if u == 0 else spherical(mp.besselj)(order, u)
+
+
 def spherical_in(order: Any, u: Any) -> Any:
     """i_n(u), of either sign of u."""
     return mp.mpf(order == 0) if u == 0 else spherical(mp.besseli)(order, u)
@@ -309,11 +307,6 @@ def owens_t(h: Any, a: Any) -> Any:
     """Owen's T, by its integral."""
     integrand = lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t)  # noqa: E731
     return mp.quad(integrand, [0, a]) / (2 * mp.pi)
-
-
-def normal_hermite(order: Any, u: Any) -> Any:
-    """He_n(u)."""
-    return 2 ** (-mp.mpf(order) / 2) * mp.hermite(order, u / mp.sqrt(2))
 
 
 def of_degrees(function: Callable[..., Any]) -> Callable[..., Any]:
