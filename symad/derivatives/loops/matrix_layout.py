@@ -1,8 +1,8 @@
 """The layout of a matrix that loops write: packed in loop order, by rows or columns, or dense.
 
-Loops that store side by side are fastest. Other orders are written at once where that costs little; else the numbers
-are packed in loop order first, and copies to their places. Of a symmetric matrix only a triangle is packed. Independent
-repetitions may be reordered so that the places they write rise.
+Loops that store side by side are fastest. Other orders are written at once. Where that costs too much, only a triangle
+of a symmetric matrix is packed in loop order first, and copied to its places. Independent repetitions may be reordered
+so that the places they write rise.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Assembly(Draft):
         return self.finish(self.arrays[0], outputs, "scattered matrix")
 
     def write(self, writing: Writing, buffer: int) -> None:
-        """Let the entries go to a buffer; those that are added up apart are copies there."""
+        """Let the entries go to a buffer; those that are added up apart are copied there."""
         apart = self.workspace(len(writing.apart)) if len(writing.apart) else buffer
         writing.carry_out(buffer, apart)
         self.pieces += copies(apart, np.arange(len(writing.apart)), buffer, writing.apart)
@@ -85,17 +85,7 @@ class Assembly(Draft):
         output = self.packed_output(layout.rows[order], layout.columns[order], shape, format)
         rank = _inverse(order)
         direct = [each(lambda position, _: rank[position], positions, positions) for positions in layout.positions]
-        here = np.arange(len(order))
-        at_once, in_loops = (
-            cheapest_writing(entries, direct, layout),
-            Writing(entries, layout.positions, layout.alone),
-        )
-        if at_once.cost <= in_loops.cost + cost(here, rank):
-            self.write(at_once, output[1])
-        else:
-            packed = self.workspace(len(order))
-            self.write(in_loops, packed)
-            self.pieces += copies(packed, here, output[1], rank)
+        self.write(cheapest_writing(entries, direct, layout), output[1])
         return output
 
     def packed_output(self, rows: Places, columns: Places, shape: tuple[int, int], format: Format) -> Made:
@@ -113,7 +103,7 @@ class Assembly(Draft):
         """Write the entries of a lower triangle and their mirror images as a matrix, dense without a format.
 
         `whole` are the entries and their mirror images. If that is cheaper, loops write only the triangle, packed, and
-        it is copies.
+        it is copied.
         """
         width = int(np.prod(shape[: len(shape) // 2], dtype=np.int64))
         if format == "regions":
