@@ -22,15 +22,13 @@ from symad.display.notation import Struck, named_partial
 
 DIGITS = 50
 _WAVES = 3  # sines that replace an undefined function
-_ORDINARY: dict[Any, Callable[..., Any]] = {
-    sp.exp: mp.exp, sp.log: mp.log, sp.sin: mp.sin, sp.cos: mp.cos, sp.tan: mp.tan, sp.cot: mp.cot, sp.sec: mp.sec,
-    sp.csc: mp.csc, sp.asin: mp.asin, sp.acos: mp.acos, sp.atan: mp.atan, sp.acot: mp.acot, sp.asec: mp.asec,
-    sp.acsc: mp.acsc, sp.sinh: mp.sinh, sp.cosh: mp.cosh, sp.tanh: mp.tanh, sp.coth: mp.coth, sp.sech: mp.sech,
-    sp.csch: mp.csch, sp.asinh: mp.asinh, sp.acosh: mp.acosh, sp.atanh: mp.atanh, sp.acoth: mp.acoth,
-    sp.asech: mp.asech, sp.acsch: mp.acsch, sp.erf: mp.erf, sp.erfc: mp.erfc, sp.gamma: mp.gamma,
-    sp.loggamma: mp.loggamma, sp.factorial: mp.factorial, sp.LambertW: mp.lambertw,
-}  # fmt: skip
+_NAMES = (
+    "exp log sin cos tan cot sec csc asin acos atan acot asec acsc sinh cosh tanh coth sech csch asinh acosh atanh acoth "
+    "asech acsch erf erfc gamma loggamma factorial"
+)
+_ORDINARY: dict[Any, Callable[..., Any]] = {getattr(sp, name): getattr(mp, name) for name in _NAMES.split()}
 _ORDINARY |= {
+    sp.LambertW: mp.lambertw,
     sp.Heaviside: lambda value: (1 + mp.sign(value)) / 2, sp.sinc: lambda value: mp.sin(value) / value,
     heads.cbrt: lambda value: mp.sign(value) * mp.cbrt(abs(value)), heads.log2: lambda value: mp.log(value, 2),
     heads.log10: lambda value: mp.log(value) / mp.log(10), heads.log1p: lambda value: mp.log(1 + value),

@@ -10,7 +10,9 @@ from sympy.core.function import UndefinedFunction
 
 from symad.classroom.formulas.cursor import Cursor
 from symad.classroom.formulas.formula_names import (
+    CIRCULAR,
     FUNCTIONS,
+    INVERSES,
     FormulaValue,
     Function,
     applied,
@@ -25,11 +27,8 @@ from symad.classroom.formulas.tokens import Token, refuse
 INVERSE = "the inverse function"
 ORDER_LIMIT = 10  # primes after the name of a function
 # after their argument without parentheses a function begins a new factor: sin x cos x
-_STOPS = frozenset(name for name in FUNCTIONS if FUNCTIONS[name].head in {
-    FUNCTIONS[known_name].head for known_name in (
-        "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "asec", "acsc", "sinh", "cosh",
-        "tanh", "coth", "sech", "csch", "asinh", "acosh", "atanh", "acoth", "asech", "acsch", "ln", "log", "sign")
-})  # fmt: skip
+_STOPPING = {FUNCTIONS[name].head for name in f"{CIRCULAR} {INVERSES} ln log sign".split()}
+_STOPS = frozenset(name for name in FUNCTIONS if FUNCTIONS[name].head in _STOPPING)
 
 
 class Calls(Cursor):
@@ -49,18 +48,23 @@ class Calls(Cursor):
         if not opened:
             do = f"write {token.text}(...) with its argument in parentheses, or declare it as a symbol"
             refuse(self.text, token.column, f"the function {token.text!r} without an argument", do)
-        arguments = [self.deeper(self.sum, lists=several)]
+        return self._listed(opened, several=several)
+
+    def _listed(self, opened: Token, *, several: bool = True) -> list[FormulaValue]:
+        """Return the parts between commas up to the sign that closes a parenthesis."""
+        parts = [self.deeper(self.sum, lists=several)]
         while comma := self.accept(","):
             self.separates = self.separates or comma
-            arguments.append(self.deeper(self.sum, lists=several))
+            parts.append(self.deeper(self.sum, lists=several))
         self.expect(")" if opened.text == "(" else "]", opened)
-        return arguments
+        return parts
 
     def function(self, token: Token, function: Function) -> FormulaValue:
         """Return a function of the table at its arguments; sin^2(x) is (sin(x))^2, and sin'(x) the derivative."""
         order = self.primes()
         function, raised = (inverse, None) if (inverse := self._inverse(token)) else (function, self._raised(token))
-        if self.at("(") or not self._may_be_bare(function):
+        may_be_bare = function.fewest == 1 and (self.at("+", "-") or self.starts()) and self.token.text != "["
+        if self.at("(") or not may_be_bare:
             arguments = self.arguments(token, several=function.most > 1, brackets=not (order or self.token.spaced))
         else:
             arguments = [self._unmarked(token)]
@@ -78,9 +82,6 @@ class Calls(Cursor):
 
         value = self.computed(token, lambda: applied(head, arguments, function.largest))
         return value if raised is None else self.computed(token, lambda: power(value, raised))
-
-    def _may_be_bare(self, function: Function) -> bool:
-        return function.fewest == 1 and (self.at("+", "-") or self.starts()) and self.token.text != "["
 
     def starts(self) -> bool:
         """Whether an operand begins here."""
@@ -168,11 +169,7 @@ class Calls(Cursor):
         if stops or next_root or apart or not (operator or self.starts()):
             return
         argument, at = self.written(start), self.token
-        self.position += operator is not None
-        if self.starts() or self.at("-", "+"):
-            self.signs()
-            self.power()
-        rest = self.text[at.column : self.tokens[self.position - 1].end].strip()
+        rest = self.rest_from(at)
         name = self.text[token.column : token.end] if token.kind == "root" else token.text
         space = "" if operator else "*"
         readings = [f"{name}({argument}){space}{rest}", f"{name}({argument}{' ' if not operator else ''}{rest})"]
@@ -187,13 +184,10 @@ class Calls(Cursor):
         is_function = self.token.kind == "name" and isinstance(known(self.names, self.token.text), UndefinedFunction)
         after = self.tokens[self.position + 1] if is_function else start
         is_called = is_function and (after.kind == "prime" or after.text == "(")
-        apart = self.at("(") or is_power or is_called or self._has_epsilon()
-        return is_short and not self._is_function(start) and apart
-
-    def _has_epsilon(self) -> bool:
-        """Whether the names up to the next sign end in an epsilon: cos x v ε."""
         names = list(takewhile(lambda word: word.kind == "name", self.tokens[self.position :]))
-        return bool(names) and self.is_epsilon(names[-1])
+        is_of_epsilon = bool(names) and self.is_epsilon(names[-1])  # cos x v ε
+        apart = self.at("(") or is_power or is_called or is_of_epsilon
+        return is_short and not self._is_function(start) and apart
 
     def root(self) -> FormulaValue:
         """Return a root: of a parenthesis, or of the next factor."""
@@ -209,19 +203,14 @@ class Calls(Cursor):
         sign = self.text[token.column : token.end]
         is_square = start.kind == "number" and start.text.isdigit() and sp.sqrt(self.integer(start)).is_Integer
         if is_square and self.at("+", "-") and not self.token.spaced:  # √1-x²
-            self.position += 1
-            self.power()
+            self.rest_from(self.token)
             rest = self.written(start)
             self.two(
                 token, f"the root {sign}{rest}", f"{sign}({rest})", f"({sign}{start.text}){rest[len(start.text) :]}"
             )
         if self.token.kind == "power" or self.at("**"):
             argument, at = self.written(start), self.token
-            self.position += 1
-            if at.kind != "power":
-                self.signs()
-                self.power()
-            exponent = self.text[at.column : self.tokens[self.position - 1].end]
+            exponent = self.text[at.column : at.end] if at.kind == "power" else self.rest_from(at)
             readings = [f"{sign}({argument}{exponent})", f"({sign}{argument}){exponent}"]
             self.two(at, "a power behind a root", *(readings if bare else readings[::-1]))
         if bare and not (start.kind == "number" and self.at("*", "/")):
@@ -327,11 +316,7 @@ class Calls(Cursor):
 
     def _along(self, token: Token, opened: Token, order: int, value: FormulaValue) -> FormulaValue:
         """Return a derivative along the directions in brackets, one for each prime."""
-        place, directions = self.position - 1, [self.deeper(self.sum, lists=True)]
-        while comma := self.accept(","):
-            self.separates = self.separates or comma
-            directions.append(self.deeper(self.sum, lists=True))
-        self.expect("]", opened)
+        place, directions = self.position - 1, self._listed(opened)
         if len(directions) != order and len(directions) > 1:
             do = f"give {order} directions in the brackets"
             refuse(self.text, opened.column, f"{len(directions)} directions of a derivative of order {order}", do)

@@ -38,26 +38,21 @@ def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
     return sp.log(number, *base)
 
 
+CIRCULAR = "sin cos tan cot sec csc sinh cosh tanh coth sech csch"
+INVERSES = "asin acos atan acot asec acsc asinh acosh atanh acoth asech acsch"
 SHORT = {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # only as separate words
 _NO_CAPITALS = frozenset({"gamma", "digamma", "loggamma", "polygamma", "sinc", "lambertw", "heaviside", *SHORT})
 
 
 def _table() -> dict[str, Function]:
-    plain = {
-        "sin": sp.sin, "cos": sp.cos, "tan": sp.tan, "cot": sp.cot, "sec": sp.sec, "csc": sp.csc, "tanh": sp.tanh,
-        "coth": sp.coth, "sech": sp.sech, "csch": sp.csch,
-        "asin": sp.asin, "acos": sp.acos, "atan": sp.atan, "acot": sp.acot, "asinh": sp.asinh,
-        "acosh": sp.acosh, "atanh": sp.atanh, "asec": sp.asec, "acsc": sp.acsc, "acoth": sp.acoth, "asech": sp.asech,
-        "acsch": sp.acsch, "ln": sp.log, "sqrt": sp.sqrt, "cbrt": heads.cbrt, "abs": sp.Abs,
-        "sign": sp.sign, "floor": sp.floor, "ceiling": sp.ceiling, "erf": sp.erf, "erfc": sp.erfc, "sinc": sp.sinc,
-        "log1p": heads.log1p, "log2": heads.log2, "log10": heads.log10, "expit": heads.expit,
-        "softplus": heads.softplus, "LambertW": sp.LambertW, "Heaviside": sp.Heaviside,
-    }  # fmt: skip
-    table = {name: Function(head) for name, head in plain.items()}
-    steep = {"exp": sp.exp, "sinh": sp.sinh, "cosh": sp.cosh, "expm1": heads.expm1, "exp2": heads.exp2}
-    table |= {name: Function(head, largest=_EXPONENT) for name, head in steep.items()}
-    steep = {"gamma": sp.gamma, "loggamma": sp.loggamma, "factorial": sp.factorial, "digamma": sp.digamma}
-    table |= {name: Function(head, largest=_FACTORIAL) for name, head in steep.items()}
+    of_sympy = f"{CIRCULAR} {INVERSES} sqrt sign floor ceiling erf erfc sinc LambertW Heaviside exp gamma".split()
+    of_sympy += ["loggamma", "factorial", "digamma"]
+    heads_of = {name: getattr(sp, name) for name in of_sympy} | {"ln": sp.log, "abs": sp.Abs}
+    of_kernels = ("cbrt", "log1p", "log2", "log10", "expit", "softplus", "expm1", "exp2")
+    heads_of |= {name: getattr(heads, name) for name in of_kernels}
+    steep = dict.fromkeys(("exp", "sinh", "cosh", "expm1", "exp2"), _EXPONENT)
+    steep |= dict.fromkeys(("gamma", "loggamma", "factorial", "digamma"), _FACTORIAL)
+    table = {name: Function(head, largest=steep.get(name, 1e300)) for name, head in heads_of.items()}
     table |= {
         "log": Function(_logarithm, 1, 2),
         "atan2": Function(sp.atan2, 2, 2),
@@ -67,14 +62,12 @@ def _table() -> dict[str, Function]:
         "max": Function(sp.Max, 1, 8),
     }
     others = {
-        "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsinh": "asinh", "arsinh": "asinh",
-        "arccosh": "acosh", "arcosh": "acosh", "arctanh": "atanh", "artanh": "atanh", "arctan2": "atan2",
-        "arcsec": "asec", "arccsc": "acsc", "arccosec": "acsc", "arccoth": "acoth", "arcoth": "acoth",
-        "arsech": "asech", "arcsech": "asech", "arcsch": "acsch", "arccsch": "acsch", "cosech": "csch",
-        "ceil": "ceiling", "signum": "sign", "lb": "log2", "sgn": "sign", "tg": "tan",
-        "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc",
-    } | {f"{before}{short}": f"{inverse}{name}" for short, name in SHORT.items()
-         for before, inverse in (("", ""), ("ar", "a"), ("arg", "a"))}  # fmt: skip
+        "arctan2": "atan2", "arccosec": "acsc", "cosech": "csch", "ceil": "ceiling", "signum": "sign", "lb": "log2",
+        "sgn": "sign", "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc",
+    }  # fmt: skip
+    others |= {f"arc{name[1:]}": name for name in INVERSES.split()}
+    others |= {f"ar{name[1:]}": name for name in INVERSES.split() if name.endswith("h")}
+    others |= SHORT | {f"{ar}{short}": f"a{name}" for short, name in SHORT.items() for ar in ("ar", "arg")}
     table |= {name: table[same] for name, same in others.items()}
     capitals = [name for name in table if len(name) > 1 and name.isalpha() and name not in _NO_CAPITALS]
     return table | {spelled: table[name] for name in capitals for spelled in (name.capitalize(), name.upper())}

@@ -91,7 +91,9 @@ def _formula(expression: Any, x: Any, parameters: bool) -> Given:
         _check_known(formula, symbols)
     if values is None:
         return Given(formula, inputs if shape else symbols[0], symbols, formula=True)
-    return Given(formula, _vector(values) if shape else values[0], symbols, formula=True)
+    numeric = all(isinstance(value, int | float | np.number) for value in values)
+    vector: Any = np.array(values, dtype=float) if numeric else object_array(values, (len(values),))
+    return Given(formula, vector if shape else values[0], symbols, formula=True)
 
 
 def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, ...]]:
@@ -152,9 +154,3 @@ def _check_known(formula: TracedFormula, inputs: Sequence[sp.Basic]) -> None:
             f"it is not in x ({', '.join(map(str, inputs))})",
             f"give x all symbols: {_FORMS}",
         )
-
-
-def _vector(values: Sequence[Any]) -> Any:
-    """Return the values of several symbols, as floats if all are numbers."""
-    numeric = all(isinstance(value, int | float | np.number) for value in values)
-    return np.array(values, dtype=float) if numeric else object_array(values, (len(values),))

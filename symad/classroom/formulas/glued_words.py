@@ -57,19 +57,13 @@ def parted(
         way = _way(text, word, after, names, bare) if word.kind == "name" else ()
         if not way and word.kind == "name" and others:
             is_power = word.text.endswith("e") and (after.text == "**" or after.kind == "power")
-            is_mixed = (
-                not (word.text.islower() or word.text.istitle()) and after.kind != "prime" and not _goes_on(after)
-            )
+            may_be_called = after.kind in {*_STARTS} - {"power"} or after.text in ("(", "|(")
+            is_mixed = not (word.text.islower() or word.text.istitle() or may_be_called)
             way = _product_of_letters(word.text, names, alone | {"e"} if is_power else alone, is_mixed)
             if not set(way) <= alone | names.keys() | CONSTANTS.keys():
                 notes.append(f"{word.text} is read as {'·'.join(way)}: a product")
         result += _pieces(word, way) if way else [word]
     return result, list(dict.fromkeys(notes))
-
-
-def _goes_on(after: Token) -> bool:
-    """Whether a word may be a function of the next one."""
-    return after.kind in ("name", "number", "fraction", "root") or after.text in ("(", "|(")
 
 
 def _pieces(word: Token, way: Way) -> Iterable[Token]:

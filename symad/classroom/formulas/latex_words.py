@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
+from symad.classroom.formulas.formula_names import FUNCTIONS, UNREAD, is_greek
 from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
 _DEPTH = 40  # of nested braces
@@ -20,8 +20,6 @@ _RATES = frozenset(["omega", "Omega", "pi", "lambda", "mu", "nu", "kappa"])  # w
 _ELSEWHERE = {
     "\\pm": "write one of the two signs", "\\mp": "write one of the two signs", "\\infty": "take a finite number",
     "\\ldots": "write out all terms", "\\dots": "write out all terms", "\\cdots": "write out all terms",
-    "\\int": "give the formula without an integral", "\\sum": "write out all terms",
-    "\\lim": "give the formula without a limit",
     "\\lg": "write \\log_{10} or \\log_2", "\\circ": "write f(g(x)) for a composition",
 }  # fmt: skip
 
@@ -193,7 +191,7 @@ class _Rewriter:
                 self.words[self.position] = replace(self._next, spaced=False)
             return [self._indexed(named)]
         what = f"the command {word.text}" if len(name) else "the character '\\\\'"
-        do = _ELSEWHERE.get(word.text, "write the formula plainly, as in sin(x)/2")
+        do = _ELSEWHERE.get(word.text, UNREAD.get(name, "write the formula plainly, as in sin(x)/2"))
         refuse(self.text, word.column, what, do, "it is not read in a formula")
 
     def _space(self) -> list[Token]:

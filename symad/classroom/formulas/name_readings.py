@@ -70,7 +70,7 @@ class NameReadings(Calls):
         """Return the function of the table that a name means."""
         word = token.text
         if word in ("lg", "ld") and self.starts():
-            argument = self._next_factor()
+            argument = self.rest_from(self.token)
             argument = argument if argument.startswith("(") else f"({argument})"
             self.two(token, f"the logarithm {word!r}", f"log10{argument}", f"log2{argument}")
         base = logarithm_to_a_base(word) if word not in FUNCTIONS and self.starts() else ""
@@ -86,12 +86,6 @@ class NameReadings(Calls):
             refuse(self.text, token.column, f"the base {base!r}", "declare it", "it stands for nothing here")
         return to_a_base(CONSTANTS.get(base, symbol_of(base)) if base_value is None else base_value)
 
-    def _next_factor(self) -> str:
-        """Return the text of the current factor."""
-        start = self.token
-        self.power()
-        return self.written(start)
-
     def _other(self, token: Token) -> FormulaValue:
         """Return an undeclared name: a function, or a symbol."""
         self._check_unread(token)
@@ -102,7 +96,9 @@ class NameReadings(Calls):
         if (called and len(token.text) > 1 and not is_scale) or self.token.kind == "prime":
             do = self._suggestion(token.text) or f"declare it, or write {token.text}*( ) if it is a factor"
             refuse(self.text, token.column, f"{token.text!r} as a function", do, "no such function is known")
-        if called and (token.text in _LIKE_FUNCTIONS or self._holds_a_name()):
+        inside = self.tokens[self.position + 1 : self.position + 3]
+        holds_a_name = [word.kind for word in inside] == ["name", "operator"] and inside[1].text == ")"  # y(x)
+        if called and (token.text in _LIKE_FUNCTIONS or holds_a_name):
             name = token.text
             do = f"declare a function (--functions {name}, or SymPy's Function({name!r})), or write {name}*( )"
             refuse(self.text, token.column, f"{name!r} before a parenthesis", do, "it may be a function or a factor")
@@ -110,9 +106,6 @@ class NameReadings(Calls):
 
     def _word(self, token: Token) -> FormulaValue:
         """Return a name as a symbol, if it is very unlikely to be anything else."""
-        stands_for = known(self.names, token.text)
-        if isinstance(stands_for, sp.Expr):
-            return FormulaValue(stands_for) if not stands_for.is_number else constant(stands_for)
         self._ask_about_index(token)
         if not self.others:
             do = self._suggestion(token.text) or f"known are {', '.join(self.names) or 'no names'}"
@@ -178,11 +171,6 @@ class NameReadings(Calls):
             return alone and second.text == ")" and letter in _VARIABLES and known(self.names, first.text) is not None
         inner = first.kind == "name" and len(first.text) == 1 and first.text in _LIKE_FUNCTIONS
         return alone or (inner and first.text not in self.names and second.text == "(")
-
-    def _holds_a_name(self) -> bool:
-        """Whether the parenthesis here contains only a name: nobody writes a product like y(x)."""
-        inside = self.tokens[self.position + 1 : self.position + 3]
-        return [token.kind for token in inside] == ["name", "operator"] and inside[1].text == ")"
 
     def _holds_a_sum(self) -> bool:
         """Whether the parenthesis that opens here holds a sum, as in U_0(1 - e^(-t))."""
@@ -267,11 +255,7 @@ class NameReadings(Calls):
         if not (self.at("*", "/") or (self.at("+", "-") and not closed) or self.starts()):
             return
         what, argument = self.text[token.column : token.end], self.written(start)
-        self.position += not self.starts()
-        self.signs()
-        if self.starts():
-            self.power()
-        rest = self.text[at.column : self.tokens[self.position - 1].end].strip()
+        rest = self.rest_from(at)
         self.two(at, f"what follows {what} {argument}", f"({what} {argument}) {rest}", f"{what} ({argument} {rest})")
 
     def differentiated(self, token: Token, of: FormulaValue, variable: sp.Symbol, order: int) -> FormulaValue:

@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any, cast
 
 import sympy as sp
@@ -199,7 +200,9 @@ class _Parser(NameReadings):
                 tight = not (operator.spaced or at.spaced) and self.token.kind != "operator"
                 apart = self.token.spaced and (both or tight)  # 1/2 x and v/x² ε
                 fraction = operator if operator.text == "/" and not apart else None
-                factors.append(self._divisor(operator, factor) if operator.text == "/" else factor)
+                if operator.text == "/":
+                    factor = self.computed(operator, partial(reciprocal, factor))
+                factors.append(factor)
             elif self._goes_on(start):
                 if fraction:
                     self._ask_about_fraction(start, fraction)
@@ -207,9 +210,6 @@ class _Parser(NameReadings):
             else:
                 value = self.computed(start, lambda: product(factors))
                 return self._negative(start, value) if sign else value
-
-    def _divisor(self, operator: Token, factor: FormulaValue) -> FormulaValue:
-        return self.computed(operator, lambda: reciprocal(factor))
 
     def _goes_on(self, start: Token) -> bool:
         """Whether a factor follows without a sign."""
@@ -233,8 +233,7 @@ class _Parser(NameReadings):
     def _ask_about_fraction(self, start: Token, division: Token) -> None:
         """Refuse a factor without a sign after a division; the message has both readings."""
         at, above, below = self.token, self.written(start, division), self.written(division)[1:].strip()
-        self.power()
-        factor = self.text[at.column : self.tokens[self.position - 1].end]
+        factor = self.rest_from(at)
         what = "a factor without a sign after a division (write parentheses)"
         asked_back(self.text, at.column, what, f"{above}/({below}*{factor})", f"({above}/{below})*{factor}")
 
@@ -281,10 +280,7 @@ class _Parser(NameReadings):
         is_open = half or (glued and takes and last.text != ")")
         if self.text[operator.end - 1 : operator.end] not in "^*" or not is_open:
             return
-        at = self.position
-        self.position += half
-        self.power()
-        rest = self.text[self.tokens[at].column : self.tokens[self.position - 1].end]
+        rest = self.rest_from(self.token)
         before = self.text[base.column : operator.column].strip()
         first = f"{before}^({written})*{rest}" if glued else f"{before}^{written} {rest}"
         self.two(exponent, f"the exponent {written}{rest}", f"{before}^({written}{rest})", first)
@@ -324,18 +320,13 @@ class _Parser(NameReadings):
         asked_back(self.text, self.token.column, what, f"{base}^({exponent}!)", f"({base}{raised})!")
 
     def operand(self) -> FormulaValue:
-        kind = self.token.kind
-        if kind == "number":
-            return self.number()
+        readers = {"number": self.number, "name": self.named, "partial": self.partials, "root": self.root}
+        kind = "root" if self.is_degree_of_root() else self.token.kind
+        if kind in readers:
+            return readers[kind]()
         if kind == "fraction":
             token = self.take()
             return self.computed(token, lambda: constant(sp.Rational(token.text)))
-        if kind == "name":
-            return self.named()
-        if kind == "partial":
-            return self.partials()
-        if kind == "root" or self.is_degree_of_root():
-            return self.root()
         if isinstance(self.token, DerivativeSign):
             return self.derivative_sign(cast(DerivativeSign, self.take()))
         if self.token.text == "|(":
