@@ -23,8 +23,8 @@ from symad.display.notation import Struck, named_partial
 DIGITS = 50
 _WAVES = 3  # sines that replace an undefined function
 _NAMES = (
-    "exp log sin cos tan cot sec csc asin acos atan acot asec acsc sinh cosh tanh coth sech csch asinh acosh atanh acoth "
-    "asech acsch erf erfc gamma loggamma factorial"
+    "exp log sin cos tan cot sec csc asin acos atan acot asec acsc sinh cosh tanh coth sech csch asinh acosh atanh "
+    "acoth asech acsch erf erfc gamma loggamma factorial"
 )
 _ORDINARY: dict[Any, Callable[..., Any]] = {getattr(sp, name): getattr(mp, name) for name in _NAMES.split()}
 _ORDINARY |= {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from typing import NoReturn
 
 from codegen.records import dataclass
@@ -14,20 +13,21 @@ LENGTH_LIMIT = 4000  # characters
 TOKEN_LIMIT = 2000
 _SHOWN = 60  # characters of a refused formula in a message
 
-RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ⁽⁾", "0123456789-+xytnkm()")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐⁱᵛ⁽⁾", "0123456789-+xytnkmiv()")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/", "⁄": "/"}
-_ROOTS = {"√": "2", "∛": "3", "∜": "4"}
+_PLAIN = str.maketrans({**_OPERATORS, "√": "2", "∛": "3", "∜": "4"}) | RAISED | LOWERED
 _GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that look different from Latin letters
 NAME = rf"[A-Za-z{_GREEK}][A-Za-z0-9_{_GREEK}₀-₉]*"
 _TOKENS = re.compile(
-    r"(?P<space>[ \t\r\n\u00a0\u2009\u202f]+)"
+    rf"(?P<derivative>\\frac\s*\{{[d∂](?:\^\{{?(?P<order>[0-9])\}}?)?(?P<of>{NAME})?(?:\([^(){{}}]*\))?\}}"
+    rf"\s*\{{[d∂](?P<by>\\?{NAME})(?:\^\{{?(?P<lower>[0-9])\}}?)?\}})"  # as `normalized` writes it
+    r"|(?P<space>[ \t\r\n\u00a0\u2009\u202f]+)"
     r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     rf"|(?P<name>{NAME})"
     r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕⁄])"
     r"|(?P<prime>'+)"
     r"|∂_?(?P<partial>[0-9₀-₉]{1,2})"
-    r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ⁽][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ⁾]*)"
     r"|(?P<power>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
     r"|(?P<root>[√∛∜])"
     r"|(?P<fraction>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
@@ -35,9 +35,6 @@ _TOKENS = re.compile(
     r"|(?P<bang>!+)"
     r"|(?P<degree>[°%])"
     r"|(?P<latex>\\[A-Za-z]+|\\[^A-Za-z]|[{}$&~]|(?<=[A-Za-z}])_(?=[A-Za-z0-9{]))"
-)
-_SIGN = re.compile(  # as `normalized` writes it
-    rf"\\frac\s*\{{[d∂](?:\^\{{?([0-9])\}}?)?({NAME})?(?:\([^(){{}}]*\))?\}}\s*\{{[d∂](\\?{NAME})(?:\^\{{?([0-9])\}}?)?\}}"
 )
 _ADVICE = {
     "=": "give one side; an equation is no expression",
@@ -115,19 +112,12 @@ def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]
     tokens: list[Token] = []
     position, spaced, last = start, False, _last(text, start, len(text) if end is None else end)
     while position < last:
-        sign = _derivative_sign(text, position, spaced)
-        if sign is not None:
-            tokens.append(sign)
-            spaced, position = False, sign.end
-            continue
         match = _TOKENS.match(text, position, last)
         if match is None:
             _refuse_character(text, position)
-        if match.lastgroup == "space":
-            spaced, position = True, match.end()
-            continue
-        tokens += _tokens(text, match, spaced)
-        spaced, position = False, match.end()
+        if match.lastgroup != "space":
+            tokens.append(_token(text, match, spaced))
+        spaced, position = match.lastgroup == "space", match.end()
         if len(tokens) > TOKEN_LIMIT:
             refuse(text, position - 1, "a formula of too many words", f"give at most {TOKEN_LIMIT} numbers and signs")
     return [*tokens, Token("end", "", last, spaced, last)]
@@ -141,43 +131,24 @@ def _last(text: str, start: int, end: int) -> int:
     return end
 
 
-def _derivative_sign(text: str, position: int, spaced: bool) -> DerivativeSign | None:
-    r"""Return \frac{dy}{dx} at a position of a text."""
-    match = _SIGN.match(text, position)
-    if match is None:
-        return None
-    above, of, variable, below = match.groups()
-    order, lower = int(above or 1), int(below or 1)
-    if order != lower or not order:
-        refuse(text, position, f"a derivative of order {order} above and {lower} below", "write the same order in both")
-    variable = variable.removeprefix("\\")
-    return DerivativeSign("derivative", variable, position, spaced, match.end(), order, of or "")
-
-
-def _tokens(text: str, match: re.Match[str], spaced: bool) -> Iterator[Token]:
-    kind, word, column, end = str(match.lastgroup), match.group(), match.start(), match.end()
+def _token(text: str, match: re.Match[str], spaced: bool) -> Token:
+    kind, word, column, end = str(match.lastgroup), match[str(match.lastgroup)], match.start(), match.end()
     after = text[end : end + 1]
+    if kind == "derivative":
+        order, lower = int(match["order"] or 1), int(match["lower"] or 1)
+        if order != lower or not order:
+            what = f"a derivative of order {order} above and {lower} below"
+            refuse(text, column, what, "write the same order in both")
+        return DerivativeSign(kind, match["by"].removeprefix("\\"), column, spaced, end, order, match["of"] or "")
     if kind == "number":
         decimals = column > 1 and text[column - 1] == "," and text[column - 2].isdigit()
         if after == "." or (word == "0" and not decimals and (after.isalpha() or after == "_") and after.isascii()):
             refuse(text, end, f"{after!r} after the number {word}", "write a decimal number such as 0.5")
-    elif kind == "operator":
-        word = _OPERATORS.get(word, word)
-    elif kind == "partial":
-        word = match.group("partial").translate(LOWERED)
-    elif kind == "power":
-        word = word.translate(RAISED)
-    elif kind == "root":
-        word = _ROOTS[word]
     elif kind == "fraction":
         word = unicodedata.normalize("NFKC", word).replace("\u2044", "/")
-    if kind != "raised":
-        yield Token(kind, word, column, spaced, end)
-        return
-    yield Token("operator", "**", column, spaced, end)
-    word = word.translate(RAISED)
-    for token in scanned(word if word.startswith("(") else f"({word})")[:-1]:
-        yield Token(token.kind, token.text, column, token.spaced, end)
+    elif kind not in ("name", "latex"):
+        word = word.translate(_PLAIN)
+    return Token(kind, word, column, spaced, end)
 
 
 def _refuse_character(text: str, column: int) -> NoReturn:

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from symad.classroom.formulas.tokens import RAISED
+
 _STYLED = (*range(0x1D400, 0x1D800), *range(0xFF01, 0xFF5F), 0x210E, *range(0x2145, 0x2149))
 _SIGNS: dict[int, str | int | None] = {
     code: letter for code in _STYLED if len(letter := unicodedata.normalize("NFKC", chr(code))) == 1
@@ -18,7 +20,6 @@ _SIGNS |= str.maketrans("\u2219\u2022\u2062\u2061ƒ´`′’‘ʹˈ", "··· f'
 _SIGNS |= {ord("″"): "''", ord("‴"): "'''", ord("⁗"): "''''", ord("ᵀ"): "^T"}
 _DOTS = {"\u0307": 1, "\u0308": 2, "\u20db": 3, "\u20dc": 4, "dot": 1, "ddot": 2, "dddot": 3, "ddddot": 4}
 _LOW = str.maketrans("ₐₑₕₖₗₘₙₒₚᵣₛₜᵤᵥₓ", "aehklmnoprstuvx")
-_HIGH = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹ⁱᵛ⁽⁾", "123456789iv()")
 _ROMAN = {"ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6}
 
 _GROUPED = r"[^{}]*(?:\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\}[^{}]*)*"
@@ -37,7 +38,7 @@ _RATIO = re.compile(
 
 
 def order_of(raised: str) -> int:
-    return int((re.findall("[2-9]", raised.translate(_HIGH)) or ["1"])[0])
+    return int((re.findall("[2-9]", raised.translate(RAISED)) or ["1"])[0])
 
 
 def leibniz(above: str, below: str) -> str:
@@ -48,7 +49,7 @@ def leibniz(above: str, below: str) -> str:
     """
     power = re.match(rf"{POWER}|\s*[2-9](?=\s?[a-z]|$)", above)
     of = re.sub(r"^\{(\w)\}$", r"\1", above[power.end() if power else 0 :].strip())
-    below = re.sub(r"[\s{}]", "", re.sub("[²³⁴⁵⁶]", lambda high: f"^{high[0].translate(_HIGH)}", below))
+    below = re.sub(r"[\s{}]", "", re.sub("[²³⁴⁵⁶]", lambda high: f"^{high[0].translate(RAISED)}", below))
     below = re.sub(r"^\((.*)\)", r"\1", re.sub(r"([d∂])\(([^()]*)\)", r"\1\2", below))
     if power and power[0].strip().isdigit():
         below = re.sub(r"([a-z])([2-9])$", r"\1^\2", below)
@@ -213,7 +214,8 @@ def normalized(text: str) -> str:
     )
     text = unicodedata.normalize("NFC", dotted)
     text = re.sub("[ₐₑₕₖₗₘₙₒₚᵣₛₜᵤᵥₓ]+", lambda low: f"_{{{low[0].translate(_LOW)}}}", text)
-    text = re.sub("⁽[¹²³⁴⁵⁶⁷⁸⁹ⁱᵛ]+⁾|ⁱᵛ", lambda high: f"^{{{high[0].translate(_HIGH)}}}", text)
+    raised = "[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐⁱᵛ⁽][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐⁱᵛ⁾]*"
+    text = re.sub(raised, lambda high: f"^{{{high[0].translate(RAISED)}}}", text)
     for pattern, put in _COMPILED_RULES:
         text = pattern.sub(put, text)
     text = operators(_RATIO.sub(_ratio, _RATIO.sub(_ratio, _fractions(text))), "∂")
