@@ -226,16 +226,11 @@ def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     result: list[Judged] = []
     for judgement in judged:
         before = next((other for other in reversed(result) if not other.step.restated), None)
-        if (
-            judgement.right is False
-            and before is not None
-            and before.right is False
-            and before.step.about == judgement.step.about
-        ):
-            follows = all(agreement(before.written[levels], judgement.written[levels]) for levels in judgement.written)
-            result.append(replace(judgement, carried=follows))
-        else:
-            result.append(judgement)
+        wrong = before if before is not None and before.right is judgement.right is False else None
+        if wrong is not None and wrong.step.about == judgement.step.about:
+            follows = all(agreement(wrong.written[levels], judgement.written[levels]) for levels in judgement.written)
+            judgement = replace(judgement, carried=follows)
+        result.append(judgement)
     return tuple(result)
 
 

@@ -19,7 +19,7 @@ from symad.classroom.expansion.displayed import Definitions, check_coefficients
 from symad.classroom.expansion.epsilon import Levels, subsets
 from symad.classroom.expansion.expansion_levels import by_levels
 from symad.classroom.expansion.page_formulas import Along, Listed
-from symad.classroom.formulas.given import given
+from symad.classroom.formulas.given import given, names_in
 from symad.classroom.formulas.read import read_formula
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import too_large
@@ -255,7 +255,7 @@ def _ones(order: int) -> dict[Levels, list[sp.Expr]]:
 def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr], Any, str]:
     """Return f as a formula in real symbols, the symbols, their values in x, x itself, and f's name."""
     if isinstance(f, str):
-        f = read_formula(f, _names(x))
+        f = read_formula(f, names_in(x))
     question = given(f, x, parameters=True)
     if isinstance(f, sp.Expr):
         formula = f
@@ -317,11 +317,6 @@ def _apart(
     new = {symbol: sp.Dummy(symbol.name, **symbol.assumptions0) for symbol in symbols if symbol in elsewhere}
     values = {new.get(symbol, symbol): at.get(symbol, symbol) for symbol in symbols if symbol in new or symbol in at}
     return formula.xreplace(new), tuple(new.get(symbol, symbol) for symbol in symbols), values
-
-
-def _names(x: Any) -> list[Any]:
-    """Return the names declared for a formula in a text."""
-    return [part for part in (x if isinstance(x, list | tuple | Mapping) else [x]) if isinstance(part, str | sp.Symbol)]
 
 
 def real(value: Any) -> sp.Expr:

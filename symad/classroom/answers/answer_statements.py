@@ -192,18 +192,15 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     lines: list[tuple[int, str]] = []
     rows = enumerate(normalized(as_cases(_BULLET.sub("", mine))).strip("\n").splitlines(), 1)
-    for number, line in [(number, part) for number, row in rows for part in _rows_of(row.partition("#")[0])]:
+    ends = re.compile(r"\\\\(?:\[[^\]]*\])?")  # two backslashes end a line of LaTeX outside of cases
+    codes = ((number, row.partition("#")[0]) for number, row in rows)
+    for number, line in ((n, part) for n, code in codes for part in ends.split(code, -1 if "{cases}" in code else 0)):
         code = _QUOTED.sub(r"\1", without_typesetting(line)).rstrip()
         if lines and (_GOES_ON.match(code) or _UNFINISHED.search(lines[-1][1])):
             lines[-1] = (lines[-1][0], f"{lines[-1][1]} {code.lstrip()}")
         elif code:
             lines.append((number, code))
     return list(lines)
-
-
-def _rows_of(line: str) -> list[str]:
-    """Return the lines of LaTeX, which two backslashes end outside of cases."""
-    return [line] if "{cases}" in line else re.split(r"\\\\(?:\[[^\]]*\])?", line)
 
 
 def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:

@@ -86,16 +86,11 @@ def trimmed(code: str, start: int, end: int, is_known: IsKnown) -> tuple[int, in
     length = 0
     while length != end - start:
         length = end - start
-        if (lead := _LEAD.match(code, start, end)) is not None and _are_words(lead[0], is_known):
-            start = lead.end()
-        if (phrase := _PHRASE.match(code, start, end)) is not None:
-            start = phrase.end()
-        label = _LABEL.match(code, start, end)
-        if label is not None and not is_known(label[0].strip(" :()")):
-            start = label.end()
-        word = _CONNECTIVE.match(code, start, end)
-        if word is not None and not is_known(word[0].strip(" ,:")):
-            start = word.end()
+        for pattern in (_LEAD, _PHRASE, _LABEL, _CONNECTIVE):
+            lead = pattern.match(code, start, end)
+            text = lead[0] if lead is not None else ""
+            if lead and (_are_words(text, is_known) if pattern is _LEAD else not is_known(text.strip(" :(),"))):
+                start = lead.end()
     for pattern in (_END, _FOR_ALL, _UNIT, _END):
         last = pattern.search(code[start:end])
         names = re.findall("[A-Za-z]+", last[0]) if last is not None and pattern is _UNIT else ()

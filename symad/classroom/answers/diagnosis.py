@@ -11,7 +11,7 @@ from symad.classroom.answers.answer_names import CONSTANT
 from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged, term_of
 from symad.classroom.answers.answer_problem import AnswerProblem, derivative_within
 from symad.classroom.answers.implicit_problem import ImplicitProblem
-from symad.classroom.answers.mistake_rules import Words, by_terms
+from symad.classroom.answers.mistake_rules import by_terms
 from symad.classroom.answers.mistakes import OF_TERMS, Mistake, mistakes_of, of_differentiated_equation
 from symad.classroom.answers.rounded_answers import is_rounded_from
 from symad.classroom.equality.equality import agreement
@@ -24,8 +24,9 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
     """Return the answer with its first wrong or undecided step."""
     line = AnswerLine(bad.step.line, bad.step.text)
     if bad.step.bare:
-        epsilon = sp.Symbol("epsilon")
-        return CheckedAnswer(problem, judged, False, True, line, epsilon, mistakes=(_bare(problem),))
+        levels_said = f"there are {problem.count} levels, and each has an epsilon of its own"
+        mistake = Mistake("confused levels", (f"an epsilon without a number: {levels_said}",))
+        return CheckedAnswer(problem, judged, False, True, line, sp.Symbol("epsilon"), mistakes=(mistake,))
     levels = next(levels_of_term for levels_of_term, how in bad.terms.items() if not how)
     expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
     for shown, value in ((expected, bad.expected[levels]), (written, bad.written[levels])):
@@ -57,20 +58,16 @@ def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
     """Return the right step before a wrong one, if nothing is differentiated between them."""
     earlier = judged[: next(place for place, judgement in enumerate(judged) if judgement is bad)]
     before = next((judgement for judgement in reversed(earlier) if not judgement.step.restated), None)
-    same = before is not None and before.step.about == bad.step.about and not before.step.derives
-    if before is not None and before.step.about is not None and before.step.is_left:
-        return None  # it is right by itself
-    return before if same and before is not None and before.right else None
+    if before is None or not before.right or before.step.derives or before.step.about != bad.step.about:
+        return None
+    return None if before.step.about is not None and before.step.is_left else before  # a left side is right by itself
 
 
 def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
     """Return a slip of algebra: the step before is right and this one is not."""
     text = f"line {before.step.line}" if before.step.line != bad.step.line else "the step before"
-    start: Words = ("This does not follow from ", text, ", which is right")
-    right, written = bad.expected[levels], bad.written[levels]
-    if agreement(written, -right):
-        return Mistake("algebra", (*start, ": you lost a sign"))
-    return Mistake("algebra", (*start, ": you made a slip of algebra"))
+    slip = "lost a sign" if agreement(bad.written[levels], -bad.expected[levels]) else "made a slip of algebra"
+    return Mistake("algebra", (f"This does not follow from {text}, which is right: you {slip}",))
 
 
 def _mistakes(
@@ -122,11 +119,6 @@ def _without_value(problem: AnswerProblem, bad: Judged) -> Mistake:
     if any(map(is_at_turn, [bad.step.expression] * problem.count, problem.epsilons)):
         return Mistake("no derivative", ("a root, a step or the absolute value of an epsilon has no epsilon-part",))
     return Mistake("division by epsilon", ("an epsilon has no reciprocal: nothing can be divided by it",))
-
-
-def _bare(problem: AnswerProblem) -> Mistake:
-    words = (f"an epsilon without a number: there are {problem.count} levels, and each has an epsilon of its own",)
-    return Mistake("confused levels", words)
 
 
 def is_asked(expected: Mapping[Levels, sp.Expr], problem: AnswerProblem) -> bool:

@@ -74,9 +74,10 @@ def chain(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         return
     inner = composition[1]
     moved = along(inner, tangents)
-    yield from _inner_missing(node, outer, inner, tangents)
     variables = [symbol for symbol in tangents if inner.has(symbol)]
-    slope = sp.diff(inner, variables[0])
+    slope = sp.diff(inner, variables[0]) if len(variables) == 1 else moved
+    for direction in dict.fromkeys([*map(tangents.__getitem__, variables), sp.S.One]) if slope != 1 else ():
+        yield Wrong("chain rule", ("You left out ", slope, ", the inner derivative of ", node), outer * direction)
     if len(variables) == 1 and slope != 1:
         words: Words = ("You multiplied twice by ", slope, ", the inner derivative of ", node)
         yield Wrong("double-counted", words, outer * moved * slope)
@@ -92,15 +93,6 @@ def chain(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         words = ("You did not differentiate the outer function of ", node)
         yield Wrong("outer derivative", words, node * moved)
         yield Wrong("outer derivative", ("You gave only the inner derivative of ", node), moved)
-
-
-def _inner_missing(node: sp.Expr, outer: sp.Expr, inner: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
-    slopes = {symbol: sp.diff(inner, symbol) for symbol in tangents if inner.has(symbol)}
-    (slope,) = slopes.values() if len(slopes) == 1 else (along(inner, tangents),)
-    words: Words = ("You left out ", slope, ", the inner derivative of ", node)
-    for direction in dict.fromkeys([*(tangents[symbol] for symbol in slopes), sp.S.One]):
-        if slope != 1:
-            yield Wrong("chain rule", words, outer * direction)
 
 
 def _inner_misplaced(node: sp.Expr, position: int, slope: sp.Expr, direction: sp.Expr) -> Iterator[Wrong]:

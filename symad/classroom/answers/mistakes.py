@@ -181,15 +181,12 @@ def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, s
             continue
         yield node, outer
         if isinstance(node, sp.Piecewise):
-            stack += [(branch, outer * _only(node, k)) for k, (branch, _) in enumerate(node.args)]
+            for branch, case in node.args:  # each case is 1 where it holds, else 0
+                only = [(sp.Integer(other == case), other) for _, other in node.args]
+                stack.append((branch, outer * sp.Piecewise(*only)))
             continue
         parts = [(argument, partial(node, k)) for k, argument in enumerate(node.args)]
         stack += [(argument, outer * part) for argument, part in reversed(parts) if part is not None]
-
-
-def _only(node: sp.Piecewise, place: int) -> sp.Expr:
-    """Return 1 if one case of a piecewise function holds, else 0."""
-    return sp.Piecewise(*((sp.Integer(k == place), condition) for k, (_, condition) in enumerate(node.args)))
 
 
 def _of_terms(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
@@ -249,8 +246,12 @@ def _other_levels(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
             words = ("You took the direction of ", monomial(distinct[:1]), " again, where another level has its own")
         if chosen != levels:
             yield Wrong("confused levels", words, _repeated(problem, chosen))
-    together = [_repeated(problem, chosen) * _orders(chosen) for chosen in every]
-    yield Wrong("confused levels", ("You used one epsilon for all levels: each has its own",), sp.Add(*together))
+    directions = [problem.directions[(level,)] for level in range(1, problem.count + 1)]
+    everywhere = [sp.Add(*parts) for parts in zip(*directions, strict=True)]
+    together = problem.formula
+    for _ in levels:
+        together = along(together, dict(zip(problem.symbols, everywhere, strict=True)))
+    yield Wrong("confused levels", ("You used one epsilon for all levels: each has its own",), together)
 
 
 def _other_variables(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
@@ -260,11 +261,6 @@ def _other_variables(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
         exchanged = dict(zip(problem.symbols, reversed(problem.directions[(level,)]), strict=True))
         words: Words = ("You exchanged the two parts of the direction of ", monomial((level,)))
         yield Wrong("direction", words, along(before, exchanged))
-
-
-def _orders(chosen: Sequence[int]) -> sp.Expr:
-    """Return the number of orders of levels."""
-    return sp.factorial(len(chosen)) / sp.prod([sp.factorial(chosen.count(level)) for level in set(chosen)])
 
 
 def _multiples(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:

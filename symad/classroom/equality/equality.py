@@ -199,11 +199,6 @@ def _degree(expression: sp.Expr) -> int:
     return int(max(map(abs, exponents), default=1) * math.lcm(*(int(number.q) for number in exponents)))
 
 
-def _done(expression: Any) -> Any:
-    """Carry out unevaluated derivatives, substitutions and sums."""
-    return expression.doit() if expression.has(sp.Derivative, sp.Subs, ExprWithLimits) else expression
-
-
 class Sampler:
     """The values of expressions at random points. Equal expressions get the same points."""
 
@@ -211,9 +206,8 @@ class Sampler:
         self.random: random.Random = random.Random(20260101)
         self.numbers: dict[Any, list[list[int]]] = {}
         self.graph: Graph = Graph()
-        self.nodes: list[int] = from_sympy(
-            self.graph, [self._concrete(_done(expression)) for expression in expressions]
-        )
+        written_out = [e.doit() if e.has(sp.Derivative, sp.Subs, ExprWithLimits) else e for e in expressions]
+        self.nodes: list[int] = from_sympy(self.graph, list(map(self._concrete, written_out)))
         self.keep(range(len(self.nodes)))
         self.symbols: list[int] = [node for node in self.leaves if isinstance(self.graph.atoms[node], sp.Symbol)]
         powers = [self.graph.operands[node] for node in self.order if self.graph.heads[node] is sp.Pow]

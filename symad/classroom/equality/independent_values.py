@@ -149,11 +149,8 @@ class IndependentValues:
             left, right = (self.of(side).real for side in condition.args)
             compared = {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}
             return bool(compared.get(condition.rel_op, (left == right) == (condition.rel_op == "==")))
-        if isinstance(condition, BooleanFunction) and isinstance(condition, sp.And | sp.Or | sp.Not):
-            held = [self._holds(part) for part in condition.args]
-            if isinstance(condition, sp.Not):
-                return not held[0]
-            return all(held) if isinstance(condition, sp.And) else any(held)
+        if isinstance(condition, BooleanFunction):
+            return bool(condition.func(*map(self._holds, condition.args)))
         raise UnknownValueError(str(condition))
 
     def _operation(self, expression: Any, operands: list[HyperDual]) -> HyperDual:

@@ -70,13 +70,18 @@ def _read(f: Any, x: Any) -> Any:
     """Return f with its formulas parsed. They know only the names in x."""
     if isinstance(f, list | tuple):
         return [_read(part, x) for part in f]
-    return read_formula(f, _names(list(x) if isinstance(x, Mapping) else x), others=False) if isinstance(f, str) else f
+    return read_formula(f, names_in(x), others=False) if isinstance(f, str) else f
 
 
-def _names(x: Any) -> list[Any]:
+def names_in(x: Any) -> list[Any]:
+    """Return the symbols and names in a symbol, a list of symbols, or a dict {symbol: value}.
+
+    >>> names_in("x"), names_in(["x", ["y"]]), names_in({"x": 2.0})
+    (['x'], ['x', 'y'], ['x'])
+    """
     if isinstance(x, str | sp.Symbol):
         return [x]
-    return [name for part in x for name in _names(part)] if isinstance(x, list | tuple | sp.Tuple) else []
+    return [name for part in x for name in names_in(part)] if isinstance(x, list | tuple | sp.Tuple | Mapping) else []
 
 
 def _formula(expression: Any, x: Any, parameters: bool) -> Given:
@@ -101,7 +106,7 @@ def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, .
     if isinstance(x, list | tuple | str) and not x:
         raise refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
     shape, inputs = flattened(_named(expression, x), "x")
-    texts = [name for name in _names(x) if isinstance(name, str)]
+    texts = [name for name in names_in(x) if isinstance(name, str)]
     symbols_named(
         texts, [s for s in _free_symbols(expression) if s not in inputs or plain(s.name) in map(plain, texts)]
     )

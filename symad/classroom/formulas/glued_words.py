@@ -11,7 +11,6 @@ import keyword
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-import sympy as sp
 from sympy.core.function import UndefinedFunction
 
 from symad.classroom.formulas.formula_names import (
@@ -146,28 +145,20 @@ def _ways(
 
 
 def _is_factor(piece: str, names: Mapping[str, Name], called: bool, in_parentheses: bool, is_last: bool) -> bool:
-    if not (piece[0].isalpha()):
-        return False
     stands_for = known(names, piece)
     if isinstance(stands_for, UndefinedFunction):
         return is_last and in_parentheses
-    if isinstance(stands_for, sp.Expr):
-        return True
-    if piece in ("e", "π", "pi"):
-        return True
-    return piece in _FUNCTION_NAMES and (not is_last or called)
+    is_function = piece in _FUNCTION_NAMES and (not is_last or called)
+    return piece[0].isalpha() and (stands_for is not None or piece in ("e", "π", "pi") or is_function)
 
 
 def _product_of_letters(word: str, names: Mapping[str, Name], alone: set[str], is_mixed: bool) -> Way:
     """Return the letters of a short word with one known letter or mixed case; nothing if it may be a name."""
-    if _stays_whole(word) or known(names, word) is not None or word.lower().startswith("d"):
-        return ()
     letters = tuple(_LETTER.findall(word))
-    if "".join(letters) != word or not 1 < len(letters) <= _LONGEST_PRODUCT:
-        return ()
-    if any(known(names, letter) is not None and not isinstance(known(names, letter), sp.Expr) for letter in letters):
-        return ()
-    if any(word.startswith(name) or word.endswith(name) for name in _FUNCTION_NAMES):
-        return ()
-    is_known = any(letter in alone or known(names, letter) is not None or letter == "x" for letter in letters)
-    return letters if is_known or is_mixed or not word.isascii() else ()
+    meanings = [known(names, letter) for letter in letters]
+    is_short = "".join(letters) == word and 1 < len(letters) <= _LONGEST_PRODUCT
+    is_name = _stays_whole(word) or known(names, word) is not None or word.lower().startswith("d")
+    is_name |= any(isinstance(meaning, UndefinedFunction) for meaning in meanings)
+    is_name |= any(word.startswith(name) or word.endswith(name) for name in _FUNCTION_NAMES)
+    is_known = any(meaning is not None for meaning in meanings) or not {*alone, "x"}.isdisjoint(letters)
+    return letters if is_short and not is_name and (is_known or is_mixed or not word.isascii()) else ()

@@ -74,10 +74,10 @@ class _Rewriter:
         """Return the words before the closing brace or the end."""
         words: list[Token] = []
         while self._next.kind != "end" and self._next.text != "}":
-            words += self._item(words)
+            words += self._item()
         return words
 
-    def _item(self, before: list[Token]) -> list[Token]:
+    def _item(self) -> list[Token]:
         word = self._take()
         if word.kind == "operator" and word.text == "**" and self._next.text == "{":
             return self._exponent(word)
@@ -85,19 +85,18 @@ class _Rewriter:
             return [self._lowered(replace(word, text=word.text[:-1]))]
         if word.kind != "latex":
             return [word]
-        if word.text == "{" and (self.typeset and before is not None):
-            return self._grouped(word)
+        if word.text == "{" and self.typeset:
+            inside = self._group(word)
+            is_name = len(inside) == 1 and inside[0].kind == "name"  # {f}'(x)
+            return inside if is_name else _in_parentheses(word, inside, self.words[self.position - 1])
         if word.text == "$":
-            return self._dollar(word)
+            around = self.text[: word.column].strip("$ \t\n"), self.text[word.end :].strip("$ .\t\n")
+            if all(around) and not around[0].endswith("="):
+                self._refuse("$", word)
+            return []
         if not word.text.startswith("\\") and word.text not in _SPACES:
             self._refuse(word.text, word)
         return self._command(word)
-
-    def _dollar(self, word: Token) -> list[Token]:
-        inside = self.text[: word.column].strip("$ \t\n"), self.text[word.end :].strip("$ .\t\n")
-        if all(inside) and not inside[0].endswith("="):
-            self._refuse("$", word)
-        return []
 
     def _group(self, opened: Token) -> list[Token]:
         """Return the words in braces, after the first is taken."""
@@ -124,11 +123,6 @@ class _Rewriter:
         if opened:
             what = f"{opened[-1].text!r} that is never closed in its braces"
             refuse(self.text, opened[-1].column, what, "close it before '}'")
-
-    def _grouped(self, opened: Token) -> list[Token]:
-        inside = self._group(opened)
-        is_name = len(inside) == 1 and inside[0].kind == "name"  # {f}'(x)
-        return inside if is_name else _in_parentheses(opened, inside, self.words[self.position - 1])
 
     def _exponent(self, sign: Token) -> list[Token]:
         """Return an exponent in braces. A number, or words in parentheses, need none."""
@@ -175,7 +169,9 @@ class _Rewriter:
         """Return the words for a command."""
         name = word.text.removeprefix("\\")
         if word.text in _SPACES:
-            return self._space()
+            if self._next.kind != "end":
+                self.words[self.position] = replace(self._next, spaced=True)
+            return []
         if word.text in _SIGNS:
             return [replace(word, kind="operator", text=_SIGNS[word.text])]
         if word.text in _BARS:
@@ -193,12 +189,6 @@ class _Rewriter:
         what = f"the command {word.text}" if len(name) else "the character '\\\\'"
         do = _ELSEWHERE.get(word.text, UNREAD.get(name, "write the formula plainly, as in sin(x)/2"))
         refuse(self.text, word.column, what, do, "it is not read in a formula")
-
-    def _space(self) -> list[Token]:
-        """Leave out a space and mark the next word as spaced."""
-        if self._next.kind != "end":
-            self.words[self.position] = replace(self._next, spaced=True)
-        return []
 
     def _indexed(self, name: Token) -> Token:
         if self._next.kind == "latex" and self._next.text == "_":
@@ -220,15 +210,13 @@ class _Rewriter:
             while self._next.text != "]":
                 if self._next.kind == "end":
                     refuse(self.text, command.column, "a root whose degree is never closed", "write \\sqrt[3]{x}")
-                degree += self._item(degree)
+                degree += self._item()
             self._take()
         inside = self._argument(command)
         last = self.words[self.position - 1]
         inside = _in_parentheses(command, inside, last)
-        if not degree or [word.text for word in degree] == ["2"]:
-            return [replace(command, kind="name", text="sqrt"), *inside]
-        if [word.text for word in degree] == ["3"]:
-            return [replace(command, kind="name", text="cbrt"), *inside]
+        if name := {"": "sqrt", "2": "sqrt", "3": "cbrt"}.get("".join(word.text for word in degree)):
+            return [replace(command, kind="name", text=name), *inside]
         exponent = [_sign("(", command), Token("number", "1", command.column), _sign("/", command),
                     *_in_parentheses(command, degree, command), _sign(")", command)]  # fmt: skip
         return _in_parentheses(command, [*inside, _sign("**", command), *exponent], last)

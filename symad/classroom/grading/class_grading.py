@@ -121,7 +121,10 @@ class GradedClass(Shown):
         told = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
         blocks: list[Block] = [Heading(self.title, 1), Paragraph(f"{told}.")]
         if self.mistakes:
-            rows: list[tuple[Cell, ...]] = [(kind, str(len(who)), _few(who)) for kind, who in self.mistakes.items()]
+            rows: list[tuple[Cell, ...]] = []
+            for kind, who in self.mistakes.items():
+                more = f" and {len(who) - _WHO} more" if len(who) > _WHO else ""
+                rows.append((kind, str(len(who)), ", ".join(who[:_WHO]) + more))
             caption = "an answer may have come about in several ways, and counts for each"
             blocks += [Heading("Mistakes"), Table(("mistake", "answers", "whose"), tuple(rows), "lrl", caption)]
         if unread := [graded for graded in self.graded if graded.mark is None]:
@@ -155,8 +158,9 @@ class GradedClass(Shown):
             raise ArgumentError(
                 f"the folder {str(folder)!r}", why=error.strerror or str(error), do="choose another one"
             ) from error
-        names = (f"{number:03d}-{_file_name(graded.name)}.html" for number, graded in enumerate(self.graded, 1))
-        pages = [graded.save(folder / name) for graded, name in zip(self.graded, names, strict=True)]
+        names = (re.sub(r"[^A-Za-z0-9_-]+", "-", graded.name).strip("-")[:40] or "answer" for graded in self.graded)
+        files = (f"{number:03d}-{name}.html" for number, name in enumerate(names, 1))
+        pages = [graded.save(folder / file) for graded, file in zip(self.graded, files, strict=True)]
         return [self.save(folder / "class.html"), *pages]
 
 
@@ -211,8 +215,10 @@ def read_answers(path: str | Path, name_column: str = "", answer_column: str = "
     """
     path = Path(path)
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if not file.name.startswith(".") and not _is_folder(file))
-        return [(_shown_name(file.stem), _answer(file)) for file in files]
+        shown = sorted(file for file in path.iterdir() if not file.name.startswith("."))
+        files = [file for file in shown if file.is_symlink() or not file.is_dir()]
+        names = [file.stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for file in files]
+        return [(name, _answer(file)) for name, file in zip(names, files, strict=True)]
     if path.suffix.lower() != ".csv":
         raise ArgumentError(f"{str(path)!r} as answers", do="give a folder of text files, or a .csv file")
     rows = csv.DictReader(io.StringIO(_text(path)))
@@ -222,15 +228,6 @@ def read_answers(path: str | Path, name_column: str = "", answer_column: str = "
         return [(row[columns[0]] or f"row {number}", row[columns[1]] or "") for number, row in enumerate(rows, 2)]
     except csv.Error as error:
         raise ArgumentError(f"the table {str(path)!r}", why=str(error), do="write it as CSV") from error
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _shown_name(name: str) -> str:
-    """Return a file name as text. Invalid UTF-8 bytes are replaced."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _answer(path: Path) -> str:
@@ -263,21 +260,9 @@ def _column(header: Iterable[str], wanted: str, usual: str, path: Path) -> str:
     return columns[0]
 
 
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:_WHO]) + (f" and {len(names) - _WHO} more" if len(names) > _WHO else "")
-
-
 def _cell(text: str) -> str:
     """Return a cell that a spreadsheet does not interpret as a formula, unless it is a number."""
-    return (
-        text
-        if not text.startswith(("=", "+", "-", "@", "\t", "\r")) or re.fullmatch(r"-?[0-9.]+", text)
-        else f"'{text}"
-    )
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "answer"
+    return f"'{text}" if re.match(r"[=+\-@\t\r](?!(?<=-)[0-9.]+\Z)", text) else text
 
 
 def write_marks(graded: GradedClass, path: str | Path) -> Path:

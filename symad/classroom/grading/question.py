@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from symad.classroom.answers.answer_problem import (
 from symad.classroom.answers.implicit_problem import is_equation
 from symad.classroom.answers.matrix_answers import is_of_matrices
 from symad.classroom.formulas.formula_names import plain, symbol_of, symbols_named
+from symad.classroom.formulas.given import names_in
 from symad.classroom.formulas.read import read_formula
 from symad.errors import ArgumentError
 
@@ -83,7 +84,7 @@ class Question:
         names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
         formula = read_formula(self.formula, names)
         free = sorted(formula.free_symbols, key=str)
-        named = set(map(plain, _names(self.directions)))
+        named = {plain(str(name)) for name in names_in(self.directions)}
         variables = symbols_named(self.variables, free) or [
             letter for letter in free if plain(letter.name) not in named
         ]
@@ -176,11 +177,6 @@ def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
         raise ArgumentError(f"readings = {readings!r}"[:80], where=where, do='write readings = {"1/2x" = "x/2"}')
     lists = {name: tuple(entries) for name, entries in parts.items() if isinstance(entries, list)}
     return Question(**{**parts, **lists})
-
-
-def _names(directions: Iterable[Any]) -> set[str]:
-    parts = [part for item in directions for part in (item if isinstance(item, list | tuple) else [item])]
-    return {part for part in parts if isinstance(part, str)}
 
 
 def _value(given: Any) -> Any:
