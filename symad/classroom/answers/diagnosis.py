@@ -92,10 +92,9 @@ def _mistakes(
         return mistakes_of(problem, levels, written)
     if bad.step.about == problem.value(problem.formula):
         return _of_powers(problem, written)
-    if isinstance(problem, ImplicitProblem) and problem.count > 1:
-        return ()
     if isinstance(problem, ImplicitProblem):
-        return of_differentiated_equation(problem, sign * (bad.expected[levels] - written))
+        gap = sign * (bad.expected[levels] - written)
+        return of_differentiated_equation(problem, gap) if problem.count == 1 else ()
     if len(problem.symbols) == 1:
         for formula, order in product([problem.formula, *parts], range(1, problem.count + 1)):
             within = derivative_within(problem, order, formula)

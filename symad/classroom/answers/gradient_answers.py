@@ -79,9 +79,9 @@ def entries_of(mine: Any, symbols: Sequence[sp.Symbol], order: int) -> list[tupl
         raise refusal(f"an answer of type {type(mine).__name__} in several variables", do="give a text")
     result: list[tuple[Place, int, str]] = []
     for number, line in enumerate(_joined(mine).splitlines(), 1):
-        for statement in _statements(
-            line[slice(*trimmed(line, 0, len(line), [symbol.name for symbol in symbols].__contains__))]
-        ):
+        line = line[slice(*trimmed(line, 0, len(line), [symbol.name for symbol in symbols].__contains__))]
+        parts = _parts(line, ",;") if line.count("=") > 1 else [line]
+        for statement in parts if all("=" in part for part in parts) else [line]:
             result += [(place, number, text) for place, text in _entries(statement, symbols, order)]
     if not result:
         raise refusal("an empty answer", do="write a vector such as (2x, 3y), or lines such as f_x = 2x")
@@ -105,11 +105,6 @@ def _joined(text: str) -> str:
     text = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}|\{([^{}]*)\\choose([^{}]*)\}", r"(\1\3, \2\4)", text)
     text = re.sub(r"\\(?:langle|rangle|\{|\})", lambda sign: _BRACKETS[sign[0][1:]], _MATRIX.sub(rows, text))
     return text
-
-
-def _statements(line: str) -> list[str]:
-    parts = _parts(line, ",;") if line.count("=") > 1 else [line]
-    return parts if all("=" in part for part in parts) else [line]
 
 
 def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[tuple[Place, str]]:

@@ -65,7 +65,7 @@ def _compositions(f: sp.Expr, x: sp.Symbol) -> Iterator[Wrong]:
         return
     place, inner = composition
     slot = sp.Dummy("u", real=True)
-    first = partial(f.func(*(slot if k == place else part for k, part in enumerate(f.args))), place)
+    first = partial(f, place, slot)
     if first is None:
         return
     second = sp.diff(first, slot)

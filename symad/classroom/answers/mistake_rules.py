@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import sympy as sp
-from sympy.core.function import ArgumentIndexError
 
 from codegen import heads
 from codegen.records import dataclass
-from symad.classroom.answers.answer_problem import along
+from symad.classroom.answers.answer_problem import along, slope
 from symad.display.document import Inline
 
 Words = tuple[Inline, ...]
@@ -33,28 +32,18 @@ class Wrong:
 Rule = Callable[[sp.Expr, Tangents], Iterator[Wrong]]
 
 
-def partial(node: sp.Expr, position: int) -> sp.Expr | None:
-    """Return the derivative of a node in one argument with the others fixed; None without a rule.
+def partial(node: sp.Expr, position: int, at: sp.Expr | None = None) -> sp.Expr | None:
+    """Return the derivative of a node in one argument, at its own or another place; None without a rule.
 
     >>> x, y = sp.symbols("x y")
-    >>> partial(sp.sin(x**2), 0), partial(x * y * 3, 1), partial(x**y, 1)
-    (cos(x**2), 3*y, x**y*log(x))
+    >>> partial(sp.sin(x**2), 0), partial(x * y * 3, 1), partial(x**y, 1), partial(sp.sin(x**2), 0, y)
+    (cos(x**2), 3*y, x**y*log(x), cos(y))
     """
-    if node.is_Add:
-        return sp.S.One
-    if node.is_Mul:
-        return sp.Mul(*(factor for k, factor in enumerate(node.args) if k != position))
-    if isinstance(node, sp.exp):
-        return node
-    if node.is_Pow:
-        return node.exp * node.base ** (node.exp - 1) if position == 0 else node * sp.log(node.base)
-    if not isinstance(node, sp.Function) or isinstance(node, sp.Piecewise):
+    if not isinstance(node, sp.Add | sp.Mul | sp.Pow | sp.Function) or isinstance(node, sp.Piecewise):
         return None
-    try:
-        slope = node.fdiff(position + 1)
-    except (ArgumentIndexError, NotImplementedError):
-        return None
-    return slope if isinstance(slope, sp.Expr) else None
+    slot = sp.Dummy(real=True)
+    outer = slope(node.func(*(slot if k == position else part for k, part in enumerate(node.args))), slot)
+    return outer.subs(slot, node.args[position] if at is None else at)
 
 
 def outer_and_inner(node: sp.Expr, tangents: Tangents) -> tuple[int, sp.Expr] | None:
@@ -82,7 +71,7 @@ def chain(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         words: Words = ("You multiplied twice by ", slope, ", the inner derivative of ", node)
         yield Wrong("double-counted", words, outer * moved * slope)
         for place, what in ((slope, "the inner derivative"), (variables[0], "the variable")):
-            at = _outer_at(node, composition[0], place)
+            at = partial(node, composition[0], place) or sp.S.Zero
             words = ("You took the outer derivative of ", node, " at ", place, f", {what}, instead of at ", inner)
             yield Wrong("wrong place", words, at * moved)
             yield Wrong("wrong place", words, at * tangents[variables[0]])
@@ -102,8 +91,8 @@ def _inner_misplaced(node: sp.Expr, position: int, slope: sp.Expr, direction: sp
     if not (node.is_Pow and node.exp.is_negative):  # a mistake with a quotient
         yield Wrong("chain rule", ("You differentiated only what stands inside ", node), inside * direction)
     words: Words = ("You added ", slope, ", the inner derivative of ", node, ", where it is a factor")
-    yield Wrong("chain rule", words, (_outer_at(node, position, inner) + slope) * direction)
-    template, factor = _outer_at(node, position, slot), inner.as_coeff_Mul()[0]
+    yield Wrong("chain rule", words, ((partial(node, position) or sp.S.Zero) + slope) * direction)
+    template, factor = partial(node, position, slot) or sp.S.Zero, inner.as_coeff_Mul()[0]
     if factor != 1 and template.has(slot**2):
         words = ("You did not square the factor ", factor, " in the derivative of ", node)
         yield Wrong("algebra", words, template.subs(slot**2, slot**2 / factor).subs(slot, inner) * slope * direction)
@@ -143,12 +132,6 @@ def integrated(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         value = sp.log(u) if node.exp == -1 else node * u / (node.exp + 1)
     if value is not None:
         yield Wrong("integrated", ("You integrated ", node, " instead of differentiating it"), value / slope)
-
-
-def _outer_at(node: sp.Expr, position: int, place: sp.Expr) -> sp.Expr:
-    slot = sp.Dummy(real=True)
-    outer = partial(node.func(*(slot if k == position else part for k, part in enumerate(node.args))), position)
-    return sp.S.NaN if outer is None else outer.subs(slot, place)
 
 
 def sign(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 
 import sympy as sp
 
-from symad.classroom.formulas.formula_names import FormulaValue, Name, Refused, constant, plain, power
+from symad.classroom.formulas.formula_names import FormulaValue, Name, Refused, constant, plain
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
 
 DEPTH_LIMIT = 40  # nested parentheses, exponents and arguments
@@ -139,13 +139,6 @@ class Cursor:
             what = f"a number of {len(token.text)} digits"
             refuse(self.text, token.column, what, f"at most {_DIGITS_LIMIT} are read")
         return sp.Integer(int(token.text))
-
-    def raised(self, base: FormulaValue) -> FormulaValue:
-        """Return a value to the current raised digits, if there are any."""
-        if self.token.kind != "power":
-            return base
-        token = self.take()
-        return self.computed(token, lambda: power(base, constant(self.integer(token))))
 
     def number(self) -> FormulaValue:
         """Read a number. A comma between digits is a decimal sign unless it separates arguments."""

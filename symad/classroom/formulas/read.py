@@ -246,8 +246,8 @@ class _Parser(NameReadings):
                 number, degree = start.text, self.token.text
                 self.two(self.token, "a root behind a power", f"{number}^{degree}*√( )", f"{number}*( )^(1/{degree})")
         if self.token.kind == "power":
-            written, exponent_sign = self.written(start), self.token
-            base = self.raised(base)
+            written, exponent_sign = self.written(start), self.take()
+            base = self.computed(exponent_sign, lambda: power(base, constant(self.integer(exponent_sign))))
             if self.token.kind == "bang":
                 self._ask_about_factorial(written, self.written(exponent_sign), exponent_sign.text)
             return base
