@@ -56,7 +56,7 @@ class Calls(Cursor):
         while comma := self.accept(","):
             self.separates = self.separates or comma
             parts.append(self.deeper(self.sum, lists=several))
-        self.expect(")" if opened.text == "(" else "]", opened)
+        self.close(opened)
         return parts
 
     def function(self, token: Token, function: Function) -> FormulaValue:
@@ -224,13 +224,6 @@ class Calls(Cursor):
         """Read a factor without an exponent."""
         raise NotImplementedError
 
-    def bars(self) -> FormulaValue:
-        """Return an absolute value in bars."""
-        opened = self.take()
-        inside = self.deeper(self.sum)
-        self.expect("|)", opened)
-        return self.computed(opened, lambda: applied(sp.Abs, [inside], 1e300))
-
     def partials(self) -> FormulaValue:
         """Read a partial derivative by argument number: ∂₁f(x, y), ∂₁∂₂²f(x, y)."""
         places: list[int] = []
@@ -250,11 +243,11 @@ class Calls(Cursor):
     def undefined(self, token: Token, function: UndefinedFunction) -> FormulaValue:
         """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at `point`, f'[v]."""
         stands_alone = self.point is not None and token.text in self.bare and not self._calls(token)
-        raised = self.at("**") and not self._following_is(["**", "(", ")", "("])
+        raised = self.at("**") and not self.signs_follow(self.position, "**", "(", ")", "(")
         if stands_alone and (raised or self.token.kind == "power") and self._is_called_after_power():
             do = f"write ({token.text}(x))^n for a power, and the inverse function by another name"
             refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
-        if stands_alone and raised and self._following_is(["**", "(", ")"]):
+        if stands_alone and raised and self.signs_follow(self.position, "**", "(", ")"):
             name, number = token.text, self.tokens[self.position + 2].text
             raised = False  # f^{(4)} and f⁽⁴⁾ have one reading
             if self.text[self.token.column : self.token.column + 2] == "^(":
@@ -275,10 +268,10 @@ class Calls(Cursor):
         opened = self.accept("[")
         return self._along(token, opened, order, value) if opened else value
 
-    def _following_is(self, texts: Sequence[str]) -> bool:
-        """Whether these signs follow, with a number among them: ^(4)( after the name of a function."""
-        following = self.tokens[self.position : self.position + len(texts) + 1]
-        return [word.text for word in following if word.kind != "number"] == list(texts)
+    def signs_follow(self, place: int, *signs: str) -> bool:
+        """Whether these signs are at a place, with a number among them: ^(4)( after the name of a function."""
+        following = self.tokens[place : place + len(signs) + 1]
+        return [word.text for word in following if word.kind != "number"] == list(signs)
 
     def _is_called_after_power(self) -> bool:
         """Whether a parenthesis follows a power without a space: f^2(x), f²(x), f^{-1}(x)."""
@@ -311,7 +304,7 @@ class Calls(Cursor):
             name = token.text
             do = f"write {name}^(4)(x) for a derivative (order at most {ORDER_LIMIT}), ({name}(x))^4 for a power"
             refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
-        self.expect(")", opened)
+        self.close(opened)
         return int(number.text)
 
     def _along(self, token: Token, opened: Token, order: int, value: FormulaValue) -> FormulaValue:

@@ -70,13 +70,14 @@ class Cursor:
         """Take one of these operators, if it is the current word."""
         return self.take() if self.at(*texts) else None
 
-    def expect(self, text: str, opened: Token) -> None:
+    def close(self, opened: Token) -> None:
         """Take the sign that closes a parenthesis."""
-        closed = self.accept(text) if text != "|)" else self.take() if self.token.text == "|)" else None
-        if closed is None:
-            if self.token.kind != "end":
-                self.refuse_token()
+        text = {"(": ")", "[": "]", "|(": "|)"}[opened.text]
+        if self.token.kind == "end":
             refuse(self.text, opened.column, f"{opened.text!r} that is never closed", f"write {text!r} where it ends")
+        if self.token.text != text:
+            self.refuse_token()
+        self.take()
 
     def refuse_token(self) -> NoReturn:
         """Refuse the current word: no formula continues with it."""

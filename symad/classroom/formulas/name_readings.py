@@ -90,7 +90,8 @@ class NameReadings(Calls):
         """Return an undeclared name: a function, or a symbol."""
         self._check_unread(token)
         called = self.token.kind == "prime" or (self.at("(") and not self.token.spaced)
-        if (called or self._has_order(self.position)) and len(token.text) == 1 and self._may_be_function(token):
+        has_order = self.signs_follow(self.position, "**", "(", ")", "(")  # f^(4)(x)
+        if (called or has_order) and len(token.text) == 1 and self._may_be_function(token):
             return self.undefined(token, sp.Function(token.text))
         is_scale = _SCALE.fullmatch(token.text) is not None and self._holds_a_sum()
         if (called and len(token.text) > 1 and not is_scale) or self.token.kind == "prime":
@@ -151,12 +152,8 @@ class NameReadings(Calls):
 
     def _is_called(self, place: int) -> bool:
         after = self.tokens[place + 1]
-        return after.kind == "prime" or (after.text == "(" and not after.spaced) or self._has_order(place + 1)
-
-    def _has_order(self, place: int) -> bool:
-        """Whether the order of a derivative follows, as in f^(4)(x)."""
-        following = self.tokens[place : place + 5]
-        return [token.text for token in following if token.kind != "number"] == ["**", "(", ")", "("]
+        is_called = after.kind == "prime" or (after.text == "(" and not after.spaced)
+        return is_called or self.signs_follow(place + 1, "**", "(", ")", "(")
 
     def _is_evident(self, place: int) -> bool:
         """Whether the letter at a place can only be a function there."""

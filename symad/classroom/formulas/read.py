@@ -329,10 +329,8 @@ class _Parser(NameReadings):
             return self.computed(token, lambda: constant(sp.Rational(token.text)))
         if isinstance(self.token, DerivativeSign):
             return self.derivative_sign(cast(DerivativeSign, self.take()))
-        if self.token.text == "|(":
-            return self.bars()
-        if opened := self.accept("(", "["):
-            value = self.deeper(self.sum)
-            self.expect(")" if opened.text == "(" else "]", opened)
-            return value
+        if self.token.text in ("(", "[", "|("):
+            opened, value = self.take(), self.deeper(self.sum)
+            self.close(opened)
+            return self.computed(opened, lambda: applied(sp.Abs, [value], 1e300)) if opened.text == "|(" else value
         self.refuse_token()
