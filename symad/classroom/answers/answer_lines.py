@@ -166,12 +166,9 @@ class Reader:
     def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> AnswerStep | None:
         """Return the step of a definition such as u = x^2, and keep its name."""
         word, (_, start, end) = self.names.part_named(cut[0][0], len(cut)), cut[-1]
-        if not word:
+        if not word or (read := self._readable(number, line, start, end)) is None:
             return None
-        try:
-            step = self._step(number, line[start:end].strip(), self._read(number, line, start, end))
-        except ArgumentError:
-            return None
+        step = self._step(number, line[start:end].strip(), read)
         self.names.define(word, step.expression, called=re.search(rf"\(\s*{self.names.point}\b", cut[0][0]) is not None)
         return replace(step, about=step.expression, starts=True, defines=True)
 
@@ -206,7 +203,7 @@ class Reader:
             quotient = self.names.concrete(self._read(number, line, limit.end(), end).expression)
             return FormulaReading(at_zero(quotient), derives=True)
         before = words_at_the_end(line, start, end, self.names.is_known)
-        if before < end and not self._is_read(number, line, start, end):
+        if before < end and self._readable(number, line, start, end) is None:
             end = before
         if self.problem.taylor and (dots := _DOTS.search(line[start:end])):
             end = start + dots.start()
@@ -251,15 +248,14 @@ class Reader:
         text = line[said.start : said.end]
         if re.match(rf"\s*{re.escape(str(self.names.point))}\s*=\s*-?[\d.,/]+\b", text):  # x = 0 is a minimum
             return True
-        return is_prose(text, self.names.is_known) and not self._is_read(number, line, said.start, said.end)
+        return is_prose(text, self.names.is_known) and self._readable(number, line, said.start, said.end) is None
 
-    def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
-        """Whether a part of a line is a formula."""
+    def _readable(self, number: int, line: str, start: int, end: int) -> FormulaReading | None:
+        """Return the reading of a part of a line; None if it is no formula."""
         try:
-            self._read(number, line, start, end)
+            return self._read(number, line, start, end)
         except ArgumentError:
-            return False
-        return True
+            return None
 
     def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
         """Refuse a remainder that would hide the answer: it must be a power or a product that vanishes."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from codegen.records import dataclass
@@ -81,16 +82,12 @@ def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
         if start >= end or re.fullmatch(_RULE, code[start:end]):  # ε² = 0 is a rule, and no step
             continue
         text = code[start:end]
-        if _RELATION.search(text) and not _has_equation(text):
-            condition = _conditional(text)
-            if condition is None and result:
-                result[-1] = Statement(result[-1].start, result[-1].end, text)
-                continue
-            if condition is not None:
-                result.append(Statement(start, start + condition, text[condition:].strip(" ,;:(")))
-                continue
         cut = _conditional(text) if _RELATION.search(text) else None
-        result.append(Statement(start, start + cut if cut is not None else end, "" if cut is None else text[cut:]))
+        if cut is None and result and _RELATION.search(text) and not _has_equation(text):
+            result[-1] = replace(result[-1], condition=text)
+        else:
+            cut = len(text) if cut is None else cut
+            result.append(Statement(start, start + cut, text[cut:].strip(" ,;:(")))
     return result
 
 
@@ -143,11 +140,8 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
     """
 
     def at_value(match: re.Match[str]) -> str:
-        left, value = (
-            (match["left"] or match["named"] or match["ratio"]),
-            match["at"] or match["index"] or match["value"],
-        )
-        side, value = left_side(left), value.strip("{} ")
+        left = match["left"] or match["named"] or match["ratio"]
+        side, value = left_side(left), (match["at"] or match["index"] or match["value"]).strip("{} ")
         if not point or match["name"] not in (None, point):
             return match[0]
         if side is not None and side.order and {*side.variables, side.at} <= {"", point}:

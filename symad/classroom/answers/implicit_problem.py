@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import sympy as sp
@@ -52,7 +53,7 @@ class ImplicitProblem(AnswerProblem):
         if everywhere.equal is not False:
             return everywhere
         agreed, witness = 0, None
-        for at in self._points():
+        for at in islice(self._points(), 2 * _POINTS):
             values = IndependentValues({symbol: constant(value) for symbol, value in at.items()})
             try:
                 left, right = values.of(expected), values.of(written)
@@ -71,7 +72,7 @@ class ImplicitProblem(AnswerProblem):
 
     def _points(self) -> Any:
         """Yield points of the curve. All names except the dependent one have random values."""
-        source, tries = random.Random(7), 0
+        source = random.Random(7)
         names = sorted(self.formula.free_symbols - {self.dependent}, key=str)
         function = sp.lambdify([*names, self.dependent], self.formula, "mpmath")
         for attempt in range(_ATTEMPTS):
@@ -84,10 +85,7 @@ class ImplicitProblem(AnswerProblem):
                 except (ArithmeticError, ValueError, TypeError):
                     continue
                 if mp.im(root) == 0:
-                    tries += 1
                     yield {**at, self.dependent: mp.re(root)}
-            if tries == 2 * _POINTS:
-                return
 
 
 def is_equation(f: Any, x: Any = "x") -> bool:

@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NoReturn
 
 import sympy as sp
@@ -152,8 +152,8 @@ def _product(values: Sequence[Any], refuse: Callable[[str], NoReturn]) -> Any:
     for left, right in pairwise(factors):
         if left.cols != right.rows:
             refuse("a product whose shapes do not fit")
-    product = reduce(operator.mul, factors, scale) if factors else scale
-    return product[0, 0] if _shape(product) == (1, 1) else product
+    whole = reduce(operator.mul, factors, scale)
+    return whole[0, 0] if _shape(whole) == (1, 1) else whole
 
 
 def _shape(value: Any) -> tuple[int, int] | None:
@@ -186,18 +186,12 @@ def _derivative(question: str, names: Names, x: str) -> Any:
     variable, value = names[x], _value_of(question, names, "the question")
     if _shape(value) is not None and (value.cols, variable.cols) != (1, 1):
         raise refusal("the derivative of a matrix in a matrix", do=f"write the differential, with d{x} in it")
-    slopes = mp.matrix(
-        variable.rows if _shape(value) is None else value.rows, variable.cols if _shape(value) is None else _SIZE
-    )
-    for j in range(variable.rows):
-        for k in range(variable.cols):
-            unit = mp.zeros(variable.rows, variable.cols)
-            unit[j, k] = 1
-            slope = _change(question, names, x, unit)
-            if _shape(value) is None:
-                slopes[j, k] = slope
-            else:
-                slopes[:, j] = slope
+    slopes = mp.matrix(*(_shape(variable) if _shape(value) is None else (value.rows, _SIZE)))
+    for j, k in product(range(variable.rows), range(variable.cols)):
+        unit = mp.zeros(variable.rows, variable.cols)
+        unit[j, k] = 1
+        place = (j, k) if _shape(value) is None else (slice(None), j)
+        slopes[place] = _change(question, names, x, unit)
     return slopes
 
 

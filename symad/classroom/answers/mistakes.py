@@ -215,14 +215,12 @@ def _other_orders(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield derivatives of another order along the right directions, for a single variable."""
     directions = [problem.directions[(level,)] for level in levels]
     for order in range(len(levels) + 2 if levels and len(problem.symbols) == 1 else 0):
-        words: Words = (f"You gave the derivative of order {order}",) if order else ("You did not differentiate f",)
+        kind, words = "not differentiated", "You did not differentiate f"
+        if order:
+            kind, words = "wrong order", f"You gave the derivative of order {order}"
         derivative = sp.diff(problem.formula, problem.symbols[0], order)
         if order != len(levels) and derivative != 0:
-            yield Wrong(
-                "wrong order" if order else "not differentiated",
-                words,
-                sp.Mul(derivative, *(part for (part,) in directions)),
-            )
+            yield Wrong(kind, (words,), sp.Mul(derivative, *(part for (part,) in directions)))
 
 
 def _repeated(problem: AnswerProblem, levels: Sequence[int]) -> sp.Expr:
