@@ -28,7 +28,7 @@ from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.answers.rounded_answers import is_rounded_from
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.expansion.epsilon import Levels, monomial, readable
-from symad.classroom.formulas.read import is_inverse_note
+from symad.classroom.formulas.calls import INVERSE
 from symad.display.mathematics import expanded_terms
 from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import public_api
@@ -173,7 +173,7 @@ def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
 
 def _ask_about_readings(mine: Any, problem: AnswerProblem, bad: Judged) -> None:
     """Raise ArgumentError if a wrong answer may be right in another reading of a sign."""
-    if asked_back := next(filter(is_inverse_note, bad.step.notes), ""):
+    if asked_back := next((note for note in bad.step.notes if INVERSE in note), ""):
         do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function); recommended: arcsin(x)"
         raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
     for what, do, answer, other in _other_readings(mine, problem) if isinstance(mine, str) else ():
@@ -249,7 +249,11 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         differing = [levels for levels, how in terms.items() if how.equal is False]
         verdicts = {False if any(_differs(step, expected[levels], written[levels]) for levels in differing) else None}
     right = False if False in verdicts else None if None in verdicts else True
-    if right and (whole := _without_gaps(step.expression)) != step.expression:
+    nowhere = (sp.pi**5 + sp.E, True)  # a value that nobody writes, where none of the cases holds
+    whole = step.expression
+    if right and whole.has(sp.Piecewise):
+        whole = whole.replace(sp.Piecewise, lambda *cases: sp.Piecewise(*cases, nowhere))
+    if right and whole != step.expression:
         said = replace(step, condition="its cases")
         if not _judged(replace(said, expression=whole), problem).right:
             return Judged(said, None, dict.fromkeys(terms, Agreement(None)), written, expected)
@@ -261,11 +265,6 @@ def _differs(step: AnswerStep, expected: sp.Expr, written: sp.Expr) -> bool:
     if step.under is None:
         return False
     return agreement(expected, sp.Piecewise((written, step.under), (expected, True))).equal is False
-
-
-def _without_gaps(expression: sp.Expr) -> sp.Expr:
-    """Return an expression in which cases have a value that nobody writes where none of them holds."""
-    return expression.replace(sp.Piecewise, lambda *cases: sp.Piecewise(*cases, (sp.pi**5 + sp.E, True)))
 
 
 def _is_rounded(step: AnswerStep, problem: AnswerProblem, levels: Levels, expected: sp.Expr) -> bool:

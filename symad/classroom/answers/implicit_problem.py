@@ -99,13 +99,10 @@ def is_equation(f: Any, x: Any = "x") -> bool:
     if not isinstance(f, str) or f.count("=") != 1 or any(sign in f for sign in "<>!") or "{cases}" in f:
         return False
     left = named_left(f)
-    return left is None or left[1] == str(x) or (not left[2] and _stands_in(left[1], f.partition("=")[2]))
-
-
-def _stands_in(letter: str, formula: str) -> bool:
-    """Return whether a letter stands in a formula as a name: y = x^y gives y by an equation."""
-    try:
-        return letter in {symbol.name for symbol in read_formula(formula, [letter]).free_symbols}
+    if left is None or left[1] == str(x) or left[2]:
+        return left is None or left[1] == str(x)
+    try:  # y = x^y gives y by an equation
+        return left[1] in {symbol.name for symbol in read_formula(f.partition("=")[2], [left[1]]).free_symbols}
     except ArgumentError:
         return False
 

@@ -186,7 +186,8 @@ def _derivative(question: str, names: Names, x: str) -> Any:
     variable, value = names[x], _value_of(question, names, "the question")
     if _shape(value) is not None and (value.cols, variable.cols) != (1, 1):
         raise refusal("the derivative of a matrix in a matrix", do=f"write the differential, with d{x} in it")
-    slopes = mp.matrix(*(_shape(variable) if _shape(value) is None else (value.rows, _SIZE)))
+    rows, columns = (variable.rows, variable.cols) if _shape(value) is None else (value.rows, _SIZE)
+    slopes = mp.matrix(rows, columns)
     for j, k in product(range(variable.rows), range(variable.cols)):
         unit = mp.zeros(variable.rows, variable.cols)
         unit[j, k] = 1

@@ -52,9 +52,8 @@ class NameReadings(Calls):
             if self._is_at_point():
                 self.two(token, f"{token.text}({self.point})", token.text, f"{token.text}*{self.point}")
         if stands_for is not None:
-            return self.computed(
-                token, lambda: FormulaValue(stands_for) if not stands_for.is_number else constant(stands_for)
-            )
+            is_number = stands_for.is_number
+            return self.computed(token, lambda: constant(stands_for)) if is_number else FormulaValue(stands_for)
         if (function := self._of_the_table(token)) is not None:
             return self.function(token, function)
         if token.text in CONSTANTS:
@@ -265,12 +264,10 @@ class NameReadings(Calls):
         if self.token.kind != "prime":
             return of
         at, free = self.token, sorted(of.expression.free_symbols, key=str)
-        variable = self.point if isinstance(self.point, sp.Symbol) else free[0] if len(free) == 1 else None
+        only = next(iter(free), sp.Dummy()) if len(free) < 2 else None
+        variable = self.point if isinstance(self.point, sp.Symbol) else only
         order = self.primes()
         self.position += 3 * (self.point is not None and self._is_at_point())  # (f + g)'(x)
-        if variable is None and not free:
-            self.derived = constant(sp.S.Zero)
-            return self.derived
         if not isinstance(variable, sp.Symbol):
             readings = [f"d/d{symbol} {self.written(opened, at)}" for symbol in free[:2]]
             self.two(at, "a prime behind a parenthesis with several names", *readings)

@@ -18,7 +18,6 @@ import sympy as sp
 
 from codegen.records import dataclass
 from symad.classroom.formulas.bars import with_bars
-from symad.classroom.formulas.calls import INVERSE
 from symad.classroom.formulas.cases import cases_of, piecewise
 from symad.classroom.formulas.formula_names import (
     FUNCTIONS,
@@ -50,11 +49,6 @@ def named_left(text: str) -> re.Match[str] | None:
     r"""Return the left side of f(x) = ... or \varphi = ...; None for \sin(xy) = x, which is an equation."""
     left = _LEFT_SIDE.match(text)
     return None if left is None or left[1] in FUNCTIONS else left
-
-
-def is_inverse_note(note: str) -> bool:
-    """Whether a note says that sin^(-1) is read as an inverse function."""
-    return INVERSE in note
 
 
 @dataclass(frozen=True)

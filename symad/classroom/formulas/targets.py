@@ -126,7 +126,8 @@ def formula_at(
     (x*sin(y), {x: x, y: 0.5})
     """
     expression = read_formula(text, [*variables, *(f"{name}(x)" for name in functions)])
-    free = sorted((symbol for symbol in expression.free_symbols), key=lambda symbol: _place(text, symbol))
+    places = {symbol: (text.find(symbol.name) % (len(text) + 1), symbol.name) for symbol in expression.free_symbols}
+    free = sorted(places, key=places.__getitem__)
     symbols = symbols_named(variables, free) or free
     if not symbols:
         raise ArgumentError(f"no variable in {text!r}", do="write a formula of x, or name the variables")
@@ -144,7 +145,3 @@ def number_of(text: str, name: str) -> float:
     if value.free_symbols or not value.is_finite:
         raise ArgumentError(f"{name}={text}", do="give a finite number, such as 0.5 or pi/4")
     return float(value)
-
-
-def _place(text: str, symbol: sp.Symbol) -> tuple[int, str]:
-    return text.find(symbol.name) % (len(text) + 1), symbol.name
