@@ -96,11 +96,6 @@ class AnswerProblem:
         dummies = part.atoms(sp.Dummy) if isinstance(part, sp.Expr) else ()
         return part.xreplace({symbol: real(sp.Symbol(symbol.name)) for symbol in dummies})
 
-    @property
-    def turns_here(self) -> bool:
-        """Whether f itself has a kink or a step at the point."""
-        return any(self.value(turn) == 0 for turn in turns([self.formula]))
-
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
         """Return whether the written expression equals the expected one; undecided if only for positive constants."""
         verdict = agreement(expected, written)
@@ -143,10 +138,11 @@ class AnswerProblem:
         """
         if not self.expansion:
             return {self.terms[0]: expression}
+        turns_here = any(self.value(turn) == 0 for turn in turns([self.formula]))  # f has a kink or a step
         coefficients: dict[Levels, sp.Expr] = {(): expression}
         for level, epsilon in enumerate(self.epsilons, 1):
             for levels, part in list(coefficients.items()):
-                sloped = self.turns_here or not is_at_turn(part, epsilon)
+                sloped = turns_here or not is_at_turn(part, epsilon)
                 coefficients[(*levels, level)] = slope(part, epsilon).subs(epsilon, 0) if sloped else sp.nan
                 coefficients[levels] = part.subs(epsilon, 0)
         return coefficients

@@ -289,7 +289,9 @@ class _Parser(NameReadings):
         start, value = self.token, self.operand()
         if start.text in ("(", "["):
             value = self.primed(start, value)
-        if self.token.kind == "degree" and (self.token.text != "%" or self._is_percent(start)):
+        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        ends = after.kind == "end" or after.text in ("+", "-", "*", "/", ")", ",")  # 5 % is no remainder as in 5 % x
+        if self.token.kind == "degree" and (self.token.text != "%" or (start.kind == "number" and ends)):
             unit = sp.Rational(1, 100) if self.token.text == "%" else sp.pi / 180
             return self.computed(self.take(), lambda: product([value, constant(unit)]))
         if self.token.kind != "bang":
@@ -303,11 +305,6 @@ class _Parser(NameReadings):
             refuse(self.text, token.column, what, "write (n!)! for the first", "the second is not known here")
         function = FUNCTIONS["factorial"]
         return self.computed(token, lambda: applied(function.head, [value], function.largest))
-
-    def _is_percent(self, start: Token) -> bool:
-        """Whether the sign at hand is that of 5 %, and no remainder as in 5 % x."""
-        after = self.tokens[self.position + 1]
-        return start.kind == "number" and (after.kind == "end" or after.text in ("+", "-", "*", "/", ")", ","))
 
     def _ask_about_factorial(self, base: str, raised: str, exponent: str) -> None:
         what = "a factorial behind a power"
