@@ -89,6 +89,13 @@ class Calls(Cursor):
         is_root = self.token.spaced and self.is_degree_of_root()
         return self.token.kind in kinds or is_root or self.token.text == "|(" or self.at("(", "[")
 
+    def rest_from(self, at: Token) -> str:
+        """Read the sign and the factor here, for a question, and return their text."""
+        self.position += self.at("*", "/", "**")
+        self.signs()
+        self.power()
+        return self.written(at)
+
     def is_degree_of_root(self) -> bool:
         """Whether raised digits stand before a root: ⁵√x."""
         after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]

@@ -99,14 +99,6 @@ class Cursor:
         last = self.tokens[self.position - 1].end if end is None else end.column
         return self.text[start.column : last].strip()
 
-    def rest_from(self, at: Token) -> str:
-        """Read the sign and the factor here, for a question, and return their text."""
-        self.position += self.at("*", "/", "**")
-        self.signs()
-        if not self.at(")", "]", ",") and self.token.kind != "end":
-            self.power()
-        return self.written(at)
-
     def two(self, at: Token, what: str, first: str, second: str) -> NoReturn:
         """Refuse an ambiguous text."""
         asked_back(self.text, at.column, what, first, second)
