@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from typing import NoReturn
 
 from codegen.records import dataclass
@@ -28,6 +29,7 @@ _TOKENS = re.compile(
     r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕⁄])"
     r"|(?P<prime>'+)"
     r"|∂_?(?P<partial>[0-9₀-₉]{1,2})"
+    r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ⁽][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ⁾]*)"
     r"|(?P<power>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
     r"|(?P<root>[√∛∜])"
     r"|(?P<fraction>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
@@ -115,7 +117,13 @@ def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]
         match = _TOKENS.match(text, position, last)
         if match is None:
             _refuse_character(text, position)
-        if match.lastgroup != "space":
+        if match.lastgroup == "raised":
+            word = match[0].translate(RAISED)
+            inner = scanned(word if word.startswith("(") else f"({word})")[:-1]
+            column, end = match.start(), match.end()
+            tokens.append(Token("operator", "**", column, spaced, end))
+            tokens += [replace(token, column=column, end=end) for token in inner]
+        elif match.lastgroup != "space":
             tokens.append(_token(text, match, spaced))
         spaced, position = match.lastgroup == "space", match.end()
         if len(tokens) > TOKEN_LIMIT:

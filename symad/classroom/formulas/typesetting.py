@@ -214,8 +214,7 @@ def normalized(text: str) -> str:
     )
     text = unicodedata.normalize("NFC", dotted)
     text = re.sub("[ₐₑₕₖₗₘₙₒₚᵣₛₜᵤᵥₓ]+", lambda low: f"_{{{low[0].translate(_LOW)}}}", text)
-    raised = "ⁱᵛ|⁽[¹²³⁴⁵⁶⁷⁸⁹ⁱᵛ]+⁾|[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ⁽][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ⁾]*"
-    text = re.sub(raised, lambda high: f"^{{{high[0].translate(RAISED)}}}", text)
+    text = re.sub("⁽[¹²³⁴⁵⁶⁷⁸⁹ⁱᵛ]+⁾|ⁱᵛ", lambda high: f"^{{{high[0].translate(RAISED)}}}", text)
     for pattern, put in _COMPILED_RULES:
         text = pattern.sub(put, text)
     text = operators(_RATIO.sub(_ratio, _RATIO.sub(_ratio, _fractions(text))), "∂")
