@@ -241,6 +241,8 @@ MISTAKES: list[tuple[Any, ...]] = [
     ('1/(x^2+1)', 'ln(x^2+1)', 'integral'),
     ('sqrt(x)', '2/sqrt(x)', 'divided by the exponent'),
     ('e^{3x}', '3e^{2x}', 'lowered the factor'),
+    ('e^{x^2}', '2x e^{x^2-1}', 'lowered the exponent by 1'),
+    ('e^{3x}', '3 e^{3x-1}', 'lowered the exponent by 1'),
     ('arctan x', 'sec^2 x', 'another'),
     ('arcsin x', '1/cos x', 'another'),
     ('x^{1/3}', '1/3 x^{-1/3}', 'subtracted 1 wrongly'),

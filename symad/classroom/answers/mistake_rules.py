@@ -185,6 +185,7 @@ def power(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
             (("You used the power rule on an exponential",), by_power),
             (("You lowered the factor ", number, " of the exponent"), base ** ((number - 1) * rest)),
             (("You brought the exponent down",), exponent * node),
+            (("You lowered the exponent by 1, as the power rule does,",), base ** (exponent - 1)),
         ]
         if moved != 1 and moved != 0:
             ways.append((ways[0][0], by_power / moved))
