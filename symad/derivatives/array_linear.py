@@ -214,7 +214,8 @@ class Linearization:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
         kept_edges = []
-        for coefficient, source, guard in self._edges(array):
+        edges_of_array = array_edges(self.graph, array, self.active.any_of, self.number_of, self.logarithms.of)
+        for coefficient, source, guard in edges_of_array:
             if guard is None:
                 kept_edges.append(ArrayEdge(coefficient, source))
                 self.active.note(array, self.active.of(source))
@@ -224,9 +225,6 @@ class Linearization:
                 kept_edges.append(edge)
                 self.active.note(array, self.active.of(source))
         return EachRow(array, tuple(kept_edges)) if kept_edges else None
-
-    def _edges(self, array: ArrayNode) -> list[tuple[Carriers | None, OperandAccess, Carriers | None]]:
-        return array_edges(self.graph, array, self.active.any_of, self.number_of, self.logarithms.of)
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers

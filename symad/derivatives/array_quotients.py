@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from symad.graph.array_operands import ArrayNode, OperandAccess, View
+from symad.graph.array_operands import ArrayNode, OperandAccess, result_of
 from symad.graph.builder import Builder
 from symad.rules.partials import is_reciprocal, log_modulus, quotient
 
@@ -35,10 +35,9 @@ class LogDivisors:
             v = self.build.graph.operands[first][0]
             self._known[first] = logarithm = self.build.graph.node(log_modulus, v)
             return logarithm, self.arrays.reading_of(first), self.arrays.reading_of(v)
-        whole = OperandAccess(array.shape, array.shape, View(array, 0, (), None, True))
         added = self.arrays.made(ArrayNode("each", array.shape, array.element, array.operands[:1], log_modulus))
         self._known[first] = added.first
-        return added, whole, array.operands[0]
+        return added, result_of(array), array.operands[0]
 
     def _first(self, reading: OperandAccess) -> int:
         """Return the first node of the only array, or the only number, that is read; -1 if there are several."""

@@ -101,12 +101,7 @@ def stop_gradient(x: R) -> R:
 
 def _stopped(leaf: Traced) -> Any:
     tree = lift(leaf.scope, leaf, [""])
-    graph = leaf.scope.graph
-    return wrap(leaf.scope, tree.refill([graph.ruled(node, (), _no_derivative) for node in tree.flat]))
-
-
-def _no_derivative(position: int) -> None:
-    return None
+    return wrap(leaf.scope, tree.refill(list(map(leaf.scope.graph.stopped, tree.flat))))
 
 
 def plain_values(scope: Scope, tree: Tree) -> Any:

@@ -187,11 +187,7 @@ def checked(equation: SymbolicEquation, y: Any, holds: Any, tolerance: float) ->
 def factor_of(scope: Scope, accepted: Any) -> int:
     """Return the node of 1 where something holds, and NaN where it does not, which has no derivative."""
     value = int(nodes_of(np.where(accepted, 1.0, np.nan), scope))
-    return value if value in scope.graph.atoms else scope.graph.ruled(value, (), _no_derivative)
-
-
-def _no_derivative(position: int) -> None:
-    return None
+    return value if value in scope.graph.atoms else scope.graph.stopped(value)
 
 
 def _innermost() -> Scope:

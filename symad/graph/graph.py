@@ -264,6 +264,10 @@ class Graph(RowTable):
         self.rules[node] = rule
         return node
 
+    def stopped(self, value: int) -> int:
+        """Return an alias of `value` that has no derivative."""
+        return self.ruled(value, (), _no_derivative)
+
     def is_boolean(self, node: int) -> bool:
         """Whether a node is a truth value (a relational, a connective, True or False)."""
         while self.heads[node] is Alias:
@@ -312,6 +316,10 @@ class Graph(RowTable):
                 self.ruled(operands[0], operands[1:], _rule_left_behind)
             else:
                 self.node(head, *operands)
+
+
+def _no_derivative(position: int) -> int | None:
+    return None
 
 
 def _rule_left_behind(position: int) -> int | None:

@@ -41,9 +41,7 @@ class Size:
 
 
 FEW_SLOTS = Size(400, 32, MOST_DEPTH)  # for second derivatives, which may have an entry for each two slots
-MANY_SLOTS = Size(
-    4000, 512, 16
-)  # for what has no loops otherwise: squares of a bundle adjustment count 487, 275 and 13
+MANY_SLOTS = Size(4000, 512, 16)  # where there are no loops otherwise: a bundle adjustment counts 487, 275 and 13
 
 
 @dataclass(frozen=True, eq=False)

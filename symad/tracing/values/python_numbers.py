@@ -143,7 +143,7 @@ def rounded_to(x: Any, digits: int) -> Any:
     """
     if abs(digits) > _EXACT_POWERS:
         return np.round(x, digits)
-    x = type(x)(x.scope.graph.ruled(x.node, (), _no_derivative), x.scope)
+    x = type(x)(x.scope.graph.stopped(x.node), x.scope)
     power = 10.0 ** abs(digits)
     scaled = x * power if digits > 0 else x / power
     rest = (
@@ -156,10 +156,6 @@ def rounded_to(x: Any, digits: int) -> Any:
     nearest = np.copysign(np.where(in_the_middle, below + np.where(rest > 0, 1.0, 0.0), np.rint(scaled)), x)
     rounded = nearest / power if digits > 0 else nearest * power
     return as_pythons(np.where(np.abs(scaled) < _LARGEST_ROUNDED, rounded, x))
-
-
-def _no_derivative(position: int) -> None:
-    return None
 
 
 def _product_error(a: Any, b: float, product: Any) -> Any:
