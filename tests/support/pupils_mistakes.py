@@ -1,11 +1,18 @@
 """Wrong answers, each with what has to be said first of it: a pattern, "" where nothing is known or several may be.
 
 (question, answer, pattern, variable, options); with directions it is an expansion.
+`python -m tests.support.pupils_mistakes` prints how many are named first, among several, not at all, or falsely.
 """
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import Any
+
+from symad.classroom.answers.answer_check import check_derivative, check_expansion
+from symad.classroom.answers.answer_page import CheckedAnswer
+from tests.support.class_answers import DERIVATIVE, WRONG
 
 MISTAKES: list[tuple[Any, ...]] = [
     ('5x^4 - 3x^2 + 7', '20x^3 - 3x', 'power rule'),
@@ -150,7 +157,6 @@ MISTAKES: list[tuple[Any, ...]] = [
     ('x^{-3}', '3x^{-4}', 'sign'),
     ('x^{-2}', '-2x^{-1}', 'raised'),
     ('x^{1/2}', '1/2 x^{-3/2}', 'power rule'),
-    ('(2x)^3', '6x^2', ''),
     ('arctan(2x)', '2/(1+2x^2)', 'algebra|factor'),
     ('sin(x^2)', 'sin(2x)', 'chain|outer|inner'),
     ('ln(x^2+1)', 'ln(2x)', 'chain|outer|inner'),
@@ -211,7 +217,7 @@ MISTAKES: list[tuple[Any, ...]] = [
     ('x^3', 'x^3 + 3x^2 v ε₁ + 3x^2 w ε₂ + 3x v w ε₁ε₂', 'factorial|power', 'x', {'directions': ['v', 'w']}),
     ('x y', 'xy + (a x + b y) ε', 'exchanged|direction|confused|pair', ['x', 'y'], {'directions': [['a', 'b']]}),
     ('x^2', 'x^2 + x v ε', 'bring|constant|power', 'x', {'directions': ['v']}),
-    ('1/x', '1/x + ε/v', '', 'x', {'directions': ['v']}),
+    ('1/x', '1/x + ε/v', 'took 1 over the derivative', 'x', {'directions': ['v']}),
     ('x^3', 'x^3 + v^3 ε', '', 'x', {'directions': ['v']}),
     ('e^x', '1 + ε + ε²', 'factorial|Taylor', {'x': 0}, {'order': 2, 'directions': 1}),
     ('x^2 sin(3x)', "y' = 2x sin(3x) + x^2 cos(3x)\n= x(2 sin(3x) + x cos(3x))", 'chain rule'),
@@ -236,6 +242,11 @@ MISTAKES: list[tuple[Any, ...]] = [
     ('x^2 y^3', 'f_{xx} = 2', 'constant', ['x', 'y'], {'order': 2}),
     ('x^3 + y^3 = 6xy', "3x^2 + 3y^2 y' = 6y'", 'product'),
     ('x^3 + y^3 = 6xy', "3x^2 + 3y^2 = 6y + 6x y'", 'left out y'),
+    ('x^3 + y^3 = 6xy', "6y + 6x y' = 3x^2 + 3y^2", 'left out y'),
+    ('x^2 + y^2 = 25', "2x = -yy'", 'derivative of y²'),
+    ('x^2 + y^2 = 25', "-2yy' = x", 'derivative of x²'),
+    ('x^2 + y^2 = 25', "x = -2yy'", 'derivative of x²'),
+    ('x^2 + y^2 = 25', "0 = -2x - yy'", 'derivative of y²'),
     ('x^2 - y^2 = 4', "y' = -x/y", 'sign'),
     ('sin x/x', '(cos x - sin x)/x^2', 'factor v'),
     ('1/(x^2+1)', 'ln(x^2+1)', 'integral'),
@@ -254,3 +265,33 @@ MISTAKES: list[tuple[Any, ...]] = [
     ('x^2 + y^2 = 25', "y'' = -1/y", 'held y fixed', 'x', {'order': 2}),
     ('x^2 + y^2 = 25', "0 = 2x + yy'", 'exponent 2 down in the derivative of y²'),
 ]  # fmt: skip
+
+
+def checked(question: str, answer: str, x: Any = "x", options: dict[str, Any] | None = None) -> CheckedAnswer:
+    """Return an answer, checked as an expansion where directions are given."""
+    options = options or {}
+    check: Any = check_expansion if "directions" in options else check_derivative
+    result: CheckedAnswer = check(answer, question, x, **options)
+    return result
+
+
+def diagnosis(question: str, answer: str, pattern: str, *rest: Any) -> tuple[str, str]:
+    """Return how well a mistake is named, and all that is said."""
+    said = [str(mistake) for mistake in checked(question, answer, *rest).mistakes]
+    places = [place for place, text in enumerate(said) if re.search(pattern, text)]
+    if not said or not pattern:
+        return "none" if not said else "to be judged", "; ".join(said)
+    return "false" if not places else "among several" if places[0] else "first", "; ".join(said)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    of_class = [(DERIVATIVE, answer, pattern) for answer, pattern in WRONG.items()]
+    for title, rows in ("mistakes of pupils", MISTAKES), ("wrong answers of the class", of_class):
+        said = [(row, *diagnosis(*row)) for row in rows]
+        words = ("first", "among several", "none", "false", "to be judged")
+        counts = ", ".join(f"{word} {sum(how == word for _, how, _ in said)}" for word in words)
+        print(f"{len(rows)} {title}: {counts}")
+        for row, how, text in said:
+            if how != "first":
+                print(f"  {how}: {row[0]} | {row[1]!r} | {text}")

@@ -42,6 +42,7 @@ class AnswerStep:
     text: str
     expression: sp.Expr
     about: sp.Expr | None = None
+    gap: sp.Expr = sp.S.Zero  # of a differentiated equation: the first side minus this one
     bare: bool = False  # an epsilon without a number, although there are several levels
     named: bool = False  # contains f by name
     restated: bool = False  # only f(...) or an unevaluated derivative
@@ -63,7 +64,8 @@ class Reader:
         self.problem, self.names = problem, AnswerNames(problem)
         self.equation = False  # whether the current statement is an equation for y'
         self.up_to = 0  # the degree of the current remainder O(h^n), 0 without one
-        self.about: sp.Expr | None = None  # the claim of the equations of the line before
+        self.first: sp.Expr = sp.S.Zero  # the first side of the current statement
+        self.about: sp.Expr | None = None  # its claim, for the equations of the line and those that go on
 
     def steps(self, mine: Any) -> list[AnswerStep]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
@@ -153,6 +155,7 @@ class Reader:
     def _set_about(self, sides: Sequence[FormulaReading]) -> None:
         """Note the claim that the sides must equal: the first side if it is f, a derivative or f(x + h)."""
         first, *others = sides
+        self.first = first.expression
         concrete = self.names.concrete(first.expression)
         is_formula = not self.problem.expansion and concrete == self.names.concrete(self.problem.formula)
         says = self.names.is_named(first.expression) or first.derivative or is_formula or concrete.has(STEP)
@@ -182,7 +185,9 @@ class Reader:
         restated &= not (self.problem.dependent_name and expression.is_Function)  # y' = y
         rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
         has_bare = expression.has(self.names.bare)
-        step = AnswerStep(number, text, concrete, about, has_bare, named, restated, read.derives,
+        is_equation = about is not None and bool(self.problem.dependent_name)
+        gap = self.names.with_symbols(self.first - expression) if is_equation else sp.S.Zero
+        step = AnswerStep(number, text, concrete, about, gap, has_bare, named, restated, read.derives,
                            read.notes, condition, rounded=rounded)  # fmt: skip
         return replace(step, determines=self._determines(expression, about))
 

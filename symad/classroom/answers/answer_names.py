@@ -17,6 +17,7 @@ from symad.display.mathematics import too_large
 from symad.tracing.calling.user_place import refusal
 
 CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
+SLOPE = sp.Symbol("y′", real=True)
 _PART = re.compile(r"([^\W\d_](?:_?[0-9]+|_\{[0-9]+\})?)(?:\(\s*(\w+)\s*\))?")
 # dy/du, g(u) and g'(u(x)), where u is a name of the pupil's
 _IN_A_PART = re.compile(
@@ -136,6 +137,11 @@ class AnswerNames:
     def has_slope(self, expression: sp.Expr) -> bool:
         """Whether an expression contains the derivative that is asked for, if an equation defines y."""
         return bool(self.problem.dependent_name) and expression.has(self._slope(self.problem.count))
+
+    def with_symbols(self, equation: sp.Expr) -> sp.Expr:
+        """Return a differentiated equation with symbols for y and y'."""
+        y = self.problem.dependent_name
+        return equation.doit().subs(self._slope(), SLOPE).subs(self.function(self.point), sp.Symbol(y, real=True))  # type: ignore[misc]
 
     def concrete(self, expression: sp.Expr) -> sp.Expr:
         """Return an expression at the point of the problem, with the formula of f for its name."""

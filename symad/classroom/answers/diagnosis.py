@@ -35,8 +35,7 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
     is_intermediate = bad.step.about is not None and not is_asked(bad.expected, problem)
     term = None if is_intermediate else term_of(problem, levels)
     parts = [judgement.step.expression for judgement in judged if judgement.step.defines]
-    sign = -1 if _is_turned(judged, bad) else 1
-    mistakes = _mistakes(problem, bad, levels, parts, sign) if bad.right is False else ()
+    mistakes = _mistakes(problem, bad, levels, parts) if bad.right is False else ()
     if positive := bad.terms[levels].positive:
         signs = [part for constant in positive for part in (", ", constant, " > 0")][1:]
         mistakes = (Mistake("sign of a constant", ("It is right where ", *signs, ", and not everywhere")),)
@@ -45,13 +44,6 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
         mistakes = of_terms or (_slip(before, bad, levels),)
     witness = bad.terms[levels].witness
     return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes, witness)
-
-
-def _is_turned(judged: Sequence[Judged], bad: Judged) -> bool:
-    """Whether the first side of an equation for y' is without it: 0 = 2x + 2yy'."""
-    place = next(place for place, judgement in enumerate(judged) if judgement is bad)
-    first = next((judgement for judgement in reversed(judged[: place + 1]) if judgement.step.starts), bad)
-    return bad.step.named and not first.step.named
 
 
 def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
@@ -70,9 +62,7 @@ def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
     return Mistake("algebra", (f"This does not follow from {text}, which is right: you {slip}",))
 
 
-def _mistakes(
-    problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequence[sp.Expr], sign: int
-) -> tuple[Mistake, ...]:
+def _mistakes(problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequence[sp.Expr]) -> tuple[Mistake, ...]:
     """Return the mistakes that lead to a wrong coefficient; for f'(x) or u', those of that function."""
     written = bad.written[levels]
     if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
@@ -93,8 +83,7 @@ def _mistakes(
     if bad.step.about == problem.value(problem.formula):
         return _of_powers(problem, written)
     if isinstance(problem, ImplicitProblem):
-        gap = sign * (bad.expected[levels] - written)
-        return of_differentiated_equation(problem, gap) if problem.count == 1 else ()
+        return of_differentiated_equation(problem, bad.step.gap) if problem.count == 1 else ()
     if len(problem.symbols) == 1:
         for formula, order in product([problem.formula, *parts], range(1, problem.count + 1)):
             within = derivative_within(problem, order, formula)

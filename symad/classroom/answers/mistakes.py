@@ -15,6 +15,7 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.records import dataclass
+from symad.classroom.answers.answer_names import SLOPE
 from symad.classroom.answers.answer_problem import AnswerProblem, along
 from symad.classroom.answers.implicit_problem import ImplicitProblem
 from symad.classroom.answers.mistake_orders import of_whole_derivatives
@@ -66,15 +67,21 @@ def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tup
 
 
 def of_differentiated_equation(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistakes that lead to a differentiated equation: y' is left out somewhere, or a rule is wrong."""
-    (x,), y, (slope,) = problem.symbols, problem.dependent, problem.truth.values()
+    """Return the mistakes that lead to a differentiated equation: y' is left out somewhere, or a rule is wrong.
+
+    The gap is one side minus the other, with a symbol for y': the signs tell the terms of x from those of y.
+    """
+    (x,), y = problem.symbols, problem.dependent
     terms = [term for term in sp.Add.make_args(problem.formula) if term.has(y)]
     for where, without in (y, terms), *((term, [term]) for term in terms):
-        moved = sp.Add(*(sp.diff(term, y) * (sp.S.One if term in without else slope) for term in terms))
-        if agreement(sp.diff(problem.formula, x) + moved, gap):
-            words: Words = ("You left out ", sp.Symbol("y′"), ", the inner derivative of what stands in ", where)
+        in_y = (sp.diff(term, y) * (sp.S.One if term in without else SLOPE) for term in terms)
+        whole = sp.diff(problem.formula, x) + sp.Add(*in_y)
+        if agreement(whole, gap) or agreement(whole, -gap):
+            words: Words = ("You left out ", SLOPE, ", the inner derivative of what stands in ", where)
             return (Mistake("implicit differentiation", words),)
-    return _fitting(_derivations(problem.formula, {x: sp.S.One, y: slope}, RULES), gap, problem)
+    moved = {x: sp.S.One, y: SLOPE}
+    fitting = (_fitting(_derivations(problem.formula, moved, RULES), side, problem) for side in (gap, -gap))
+    return next(filter(None, fitting), ())
 
 
 def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) -> tuple[Mistake, ...]:
@@ -128,16 +135,16 @@ def _of_equations(problem: ImplicitProblem) -> Iterator[Wrong]:
     """Yield wrong slopes -F_x/F_y of F(x, y) = 0: upside down, without F_y, with a wrong rule in one of the two."""
     formula, (x,), y = problem.formula, problem.symbols, problem.dependent
     in_x, in_y = sp.diff(formula, x), sp.diff(formula, y)
-    kind, slope = "implicit differentiation", sp.Symbol("y′")
+    kind = "implicit differentiation"
     if problem.count > 1:
         before = problem.general(range(1, problem.count))
         fixed, moved = sp.diff(before, x), sp.diff(before, y)
-        yield Wrong(kind, ("You left out ", slope, ", the inner derivative of y, in the last step"), fixed + moved)
+        yield Wrong(kind, ("You left out ", SLOPE, ", the inner derivative of y, in the last step"), fixed + moved)
         yield Wrong(kind, ("You held y fixed in the last step, but it depends on ", x), fixed)
         yield Wrong("wrong order", (f"You gave the derivative of order {problem.count - 1}",), before)
         return
-    yield Wrong(kind, ("You wrote ", slope, " upside down"), -in_y / in_x)
-    yield Wrong(kind, ("You left out ", in_y, ", the factor of ", slope), -in_x)
+    yield Wrong(kind, ("You wrote ", SLOPE, " upside down"), -in_y / in_x)
+    yield Wrong(kind, ("You left out ", in_y, ", the factor of ", SLOPE), -in_x)
     for wrong in _derivations(formula, {x: sp.S.One}, RULES):
         yield replace(wrong, value=-wrong.value / in_y)
     for wrong in _derivations(formula, {y: sp.S.One}, RULES):

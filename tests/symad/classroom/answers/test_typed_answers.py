@@ -8,19 +8,11 @@ from typing import Any
 import pytest
 
 from symad.classroom.answers.answer_check import check_derivative, check_expansion
-from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.errors import ArgumentError
-from tests.support.pupils_mistakes import MISTAKES
+from tests.support.pupils_mistakes import MISTAKES, checked
 from tests.support.typed_answers import TYPED
 
 pytestmark = pytest.mark.filterwarnings("ignore::symad.errors.NotationWarning")
-
-
-def checked(question: str, answer: str, x: Any = "x", options: dict[str, Any] | None = None) -> CheckedAnswer:
-    options = options or {}
-    check: Any = check_expansion if "directions" in options else check_derivative
-    found: CheckedAnswer = check(answer, question, x, **options)
-    return found
 
 
 @pytest.mark.parametrize("row", TYPED, ids=lambda row: f"{row[0]} {row[1]}"[:60])

@@ -18,7 +18,7 @@ from symad.classroom.grading.class_grading import grade_class, read_answers
 from symad.classroom.grading.graders import grade_for_prairielearn, grade_for_stack
 from symad.classroom.grading.question import Question, question_of, read_question
 from symad.errors import ArgumentError
-from tests.support.class_answers import DERIVATIVE, WRONG, answers
+from tests.support.class_answers import DERIVATIVE, WRONG, answers, class_in_notations, graded
 from tests.support.display_checks import HOSTILE, parsed
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -35,6 +35,12 @@ def test_a_hundred_answers_are_marked_in_time() -> None:
         assert kind in each.mistakes if kind else not each.mistakes, (text, each.mistakes)
     assert sum(map(len, found.mistakes.values())) >= 46
     assert "50 right, 50 wrong." in found.text(100)
+
+
+def test_marks_do_not_depend_on_the_notation(tmp_path: Path) -> None:
+    for place, (question, rows) in enumerate(class_in_notations()):
+        verdicts = graded(tmp_path / str(place), question, [(name, text) for name, text, _ in rows[:10]])
+        assert verdicts == {name: "right" if is_right else "wrong" for name, _, is_right in rows[:10]}
 
 
 CLASS = {
