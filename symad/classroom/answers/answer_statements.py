@@ -30,11 +30,13 @@ _VALUE = re.compile(  # y'|_{x=2}, dy/dx at x = 2, f'(x=2) and \frac{dy}{dx}(2) 
     r"|(?P<named>[^=,;|]*?)\|_\s*(?P<index>\w+|\{\w+\})|(?P<ratio>\\frac\{[d∂](?:\^\d)?[^\W\d_]\}\{[^{}]*\})\s*\((?P<value>\s*[-\w./]+\s*)\)(?=\s*=)"
 )
 _COMPARED = r"[^=:,;]*(?:(?<!-)[<>≤≥]|\\[lg]eq?\b)=?[^=:,;]*"
-_BRANCH = re.compile(  # 1 for x > 0; 1, x > 0; 1 (x > 0); x > 0: 1; 0 otherwise
-    rf"\s*(?P<first>{_COMPARED}):\s*(?P<then>[^=:]*?\S)\s*"
+_BRANCH = re.compile(  # 1 for x > 0; 1, x > 0; 1 (x > 0); x > 0: 1; for x > 0, 1; 0 otherwise
+    rf"\s*(?P<word>(?i:{CONDITION_WORDS})\s*)?(?P<first>{_COMPARED}?)(?(word)(?:[:,]|\b(?:gilt|on a)\b):?|:)"
+    rf"\s*(?P<then>[^=:<>]*?\S)\s*"
     rf"|\s*(?P<value>[^=<>]*?\S)\s*(?:{CONDITION_WORDS}|,|\()(?P<where>{_COMPARED}?)\)?\s*"
     rf"|\s*(?P<else>[^=]*?\S)\s*\b{OTHERWISE_WORDS}\s*"
 )
+_LEFT_OF_BRANCH = re.compile(r"(?:^|(?<=[:,])|(?<=gilt\s))\s*([^=<>:,]+?)\s*=(?!=)")
 _IN_BRACES = re.compile(r"^\{([^{}]*)\}$")
 _NOWHERE = re.compile(
     r"[,;]?\s*(?:and\s+)?(?:undefined|not defined|nicht definiert|non défini\w*)\b[^,;]*$", re.IGNORECASE
@@ -136,7 +138,7 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
     >>> rewritten("dy = 2x dx", bool), rewritten("D_x y = 2x", lambda word: False)
     ('\\frac{dy}{dx} = 2x', '\\frac{d}{dx} y = 2x')
     >>> rewritten("1 if x > 0, -1 if x < 0", bool), rewritten(r"\frac{dy}{dx}|_{x=2} = 4", bool, "x")
-    ('\\begin{cases}1 &  x > 0\\\\-1 &  x < 0\\end{cases}', "y'(2) = 4")
+    ('\\begin{cases}1 & x > 0\\\\-1 & x < 0\\end{cases}', "y'(2) = 4")
     """
 
     def at_value(match: re.Match[str]) -> str:
@@ -157,20 +159,38 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
 
 
 def _with_cases(line: str) -> str:
-    """Return a line with "1 if x > 0, -1 if x < 0" as an environment of cases."""
+    """Return a line with "1 if x > 0, -1 if x < 0" as an environment of cases, and a single case before its condition.
+
+    >>> _with_cases("x > 0: y' = 1"), _with_cases("For x > 0: 1; for x < 0: -1").split("&")
+    ("y' = 1, x > 0", ['\\\\begin{cases}1 ', ' x > 0\\\\\\\\-1 ', ' x < 0\\\\end{cases}'])
+    """
     if "{cases}" in line:
         return line
     left, equals, text = line.partition("=") if re.match(r"[^<>≤≥=]*=(?!=)", line) else ("", "", line)
     text = re.sub(r"\belse\s+(\S+)\s*$", r", \1 otherwise", _NOWHERE.sub("", _IN_BRACES.sub(r"\1", text.strip(" ."))))
-    parts = re.split(r";\s*" if ";" in text else r",\s+|\s+(?:and|und|et)\s+", text)
-    branches = [_BRANCH.fullmatch(part) for part in parts]
-    if len(parts) < 2 or not all(branches):
+    branches = [_branch(part) for part in re.split(r";\s*" if ";" in text else r",\s+|\s+(?:and|und|et)\s+", text)]
+    cases = [branch for branch in branches if branch is not None]
+    names = {left.strip(), *(name for name, _, _ in cases)} - {""}
+    if len(cases) < len(branches) or len(names) > 1:
         return line
-    rows = [
-        f"{branch['then'] or branch['value'] or branch['else']} & {branch['first'] or branch['where'] or 'otherwise'}"
-        for branch in branches if branch
-    ]  # fmt: skip
-    return f"{left}{equals}\\begin{{cases}}" + "\\\\".join(rows) + "\\end{cases}"
+    start = f"{left}=" if equals else "".join(f"{name} = " for name in names)
+    if len(cases) == 1:
+        _, value, condition = cases[0]
+        return f"{start}{value}, {condition}" if not equals and text.endswith(value) else line
+    rows = "\\\\".join(f"{value} & {condition}" for _, value, condition in cases)
+    return f"{start}\\begin{{cases}}{rows}\\end{{cases}}"
+
+
+def _branch(part: str) -> tuple[str, str, str] | None:
+    """Return the left side, the value and the condition of a case; None for any other text."""
+    left = _LEFT_OF_BRANCH.search(part)
+    if left is not None and left_side(left[1]) is None:
+        return None
+    branch = _BRANCH.fullmatch(part if left is None else part[: left.start()] + part[left.end() :])
+    if branch is None:
+        return None
+    condition = branch["first"] or branch["where"] or "otherwise"
+    return left[1] if left else "", branch["then"] or branch["value"] or branch["else"], condition.strip()
 
 
 def _as_ratio(line: str) -> str:
@@ -194,7 +214,22 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
             lines[-1] = (lines[-1][0], f"{lines[-1][1]} {code.lstrip()}")
         elif code:
             lines.append((number, code))
-    return list(lines)
+    return _with_joined_cases(lines)
+
+
+def _with_joined_cases(lines: list[tuple[int, str]]) -> list[tuple[int, Any]]:
+    """Return lines in which the cases of a formula, each on a line of its own, are one line."""
+    result: list[tuple[int, Any]] = []
+    name, conditions = "", set[str]()
+    for number, line in lines:
+        branch = _branch(line)
+        if branch is not None and conditions and branch[0] in ("", name) and branch[2] not in conditions:
+            result[-1] = (result[-1][0], f"{result[-1][1]}; {line.strip(' .;')}")
+        else:
+            result.append((number, line))
+            conditions, name = set(), branch[0] if branch is not None else ""
+        conditions |= {branch[2]} if branch is not None else set()
+    return result
 
 
 def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:

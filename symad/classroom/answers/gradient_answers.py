@@ -18,6 +18,7 @@ from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import read_formula
 from symad.classroom.formulas.tokens import LOWERED
 from symad.classroom.formulas.typesetting import normalized, operators
+from symad.display.notation import counted
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
@@ -214,7 +215,8 @@ def _inside(side: str, count: int) -> list[str]:
     is_matrix = len(rows) == count and all(len(_parts(row, ",")) == count for row in rows)
     parts = [f"({row})" for row in rows] if is_matrix else [part.strip() for part in _parts(text[1:-1], ",;")]
     if len(parts) != count:
-        raise refusal(f"a vector of {len(parts)} entries in {count} variables", do=f"give {count} entries")
+        do = f"give {count} entries with commas between them, such as (2x, 3y)"
+        raise refusal(f"a vector with {counted(len(parts), 'entry')} in {count} variables", do=do)
     return parts
 
 

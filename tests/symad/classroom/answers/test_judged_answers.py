@@ -94,3 +94,28 @@ def test_braces_of_latex_are_read_where_no_command_is_left(answer: str) -> None:
 def test_an_equation_may_be_turned_round(answer: str) -> None:
     assert check_derivative("0 = 2x + 2yy'", "x^2 + y^2 = 25", "x").right
     assert "derivative of y²" in str(check_derivative(answer, "x^2 + y^2 = 25", "x").mistakes[0])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["x>0: {}¶x<0: {}", "For x > 0: f'(x) = {}¶For x < 0: f'(x) = {}", "y' = {} for x > 0¶y' = {} for x < 0",
+     "{}, x > 0¶{}, x < 0", "für x > 0 gilt f'(x) = {}¶für x < 0 gilt f'(x) = {}"],
+)  # fmt: skip
+def test_cases_may_stand_on_lines_of_their_own(lines: str) -> None:
+    answers = (lines.replace("¶", "\n").format(*values) for values in ((1, -1), (1, 1), (-1, 1)))
+    assert [check_derivative(answer, "|x|", "x").right for answer in answers] == [True, False, False]
+
+
+def test_steps_under_one_condition_are_no_cases() -> None:
+    assert check_derivative("y' = 2x/x^2, x > 0\ny' = 2/x, x > 0", "2 ln x", "x").right
+    assert check_derivative("y' = 2/x, x > 0\ny'' = -2/x^2, x > 0", "2 ln x", "x", order=2).right
+    assert check_derivative("x>0: 1", "|x|", "x").right is None
+
+
+def test_a_vector_without_commas_is_asked_for_them() -> None:
+    with pytest.raises(ArgumentError, match="1 entry in 2 variables; give 2 entries with commas"):
+        check_derivative("(2xy x^2)", "x^2 y", ["x", "y"])
+
+
+def test_a_number_in_place_of_a_matrix_is_called_so() -> None:
+    assert "the shape of a number, and should have (3, 3)" in str(check_derivative("1", "det X", "X").mistakes[0])
