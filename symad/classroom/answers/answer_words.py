@@ -68,6 +68,7 @@ _FOR_ALL = re.compile(
 _END = re.compile(
     r"(?:\s|;|,|(?<=\s)\.|\*|∎|□|✓|\\checkmark(?![a-z])|//|\\blacksquare|\\qed|Q\.E\.D\.|QED|\bq\.e\.d\.)+$"
 )
+_FUNCTION = re.compile("|".join(sorted(FUNCTIONS, key=len, reverse=True)))
 _SI = r"(?:cm|km|mm|kg|m|s|g|N|J|W|rad|K|Pa|V|A)"
 _PER = rf"(?:{_SI}|h|min)"
 _UNIT = re.compile(
@@ -89,7 +90,7 @@ def trimmed(code: str, start: int, end: int, is_known: IsKnown) -> tuple[int, in
         for pattern in (_LEAD, _PHRASE, _LABEL, _CONNECTIVE):
             lead = pattern.match(code, start, end)
             text = lead[0] if lead is not None else ""
-            if lead and (_are_words(text, is_known) if pattern is _LEAD else not is_known(text.strip(" :(),"))):
+            if lead and (_are_words(text, is_known) if pattern is _LEAD else not _is_formula(text, is_known)):
                 start = lead.end()
     for pattern in (_END, _FOR_ALL, _UNIT, _END):
         last = pattern.search(code[start:end])
@@ -97,6 +98,12 @@ def trimmed(code: str, start: int, end: int, is_known: IsKnown) -> tuple[int, in
         if last is not None and not any(map(is_known, names)):
             end = start + last.start()
     return start + len(code[start:end]) - len(code[start:end].lstrip()), end
+
+
+def _is_formula(text: str, is_known: IsKnown) -> bool:
+    """Whether words in front may be a formula, as in sin x : 2, where the colon divides."""
+    words = re.findall(r"[^\W\d_]+", text)
+    return bool(words) and all(is_known(word) or all(map(is_known, _FUNCTION.sub("", word))) for word in words)
 
 
 def _are_words(text: str, is_known: IsKnown) -> bool:

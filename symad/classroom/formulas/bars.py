@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from symad.classroom.formulas.formula_names import FUNCTIONS
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
@@ -69,7 +70,9 @@ def _ways(words: Sequence[Token], places: Sequence[int]) -> list[Way]:
             states = _merged(((depth, ends), ways) for (depth, _), ways in states.items())
             continue
         after = words[places[number + 1]] if number + 1 < len(places) else None
-        starts = after is not None and (after.kind in {*_STARTS, "bar"} or after.text in ("(", "[", "+", "-"))
+        starts = after is not None and (after.kind in {*_STARTS, "bar"} or after.text in ("(", "["))
+        if after is not None and after.text == "-":  # |-x|, while | - x goes on behind a bar
+            starts = not (after.spaced and words[places[number + 2]].spaced) if number + 2 < len(places) else False
         moved: list[tuple[tuple[int, bool], list[Way]]] = []
         for (depth, ended), ways in states.items():
             if starts and word.text != "|)":
@@ -89,7 +92,7 @@ def _merged(entries: Iterable[tuple[tuple[int, bool], list[Way]]]) -> dict[tuple
 
 def _two(text: str, words: Sequence[Token], bars: Sequence[int], ways: Sequence[Way]) -> None:
     readings = []
-    for way in ways:
+    for way in sorted(ways, key=lambda way: max(accumulate(1 if opens else -1 for opens in way))):
         written, position = "", words[bars[0]].column
         for place, opens in zip(bars, way, strict=True):
             written += text[position : words[place].column] + (" abs(" if opens else ")")

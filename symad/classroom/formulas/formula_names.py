@@ -97,6 +97,9 @@ LETTER_OF = {name: letter for letter, name in _LETTERS.items()}
 _LETTERS |= {"ϵ": "epsilon", "ϑ": "theta", "ϕ": "phi", "ς": "sigma"}
 
 
+FRACTION = r"[0-9]{1,9}(?:/[1-9][0-9]{0,8}|\.[0-9]{1,9})"  # a base such as 1/2 or 0.5
+
+
 def plain(name: str) -> str:
     """Return one spelling of a name: Greek letters as words, an index behind an underscore.
 
@@ -114,7 +117,7 @@ def logarithm_to_a_base(word: str) -> str:
     >>> logarithm_to_a_base("log₂"), logarithm_to_a_base("log_a"), logarithm_to_a_base("logx")
     ('2', 'a', '')
     """
-    match = re.fullmatch(r"log_([0-9]+|[A-Za-z])", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word))
+    match = re.fullmatch(rf"log_([0-9]+|[A-Za-z]|{FRACTION})", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word))
     return match[1] if match else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from symad.classroom.formulas.formula_names import FUNCTIONS, UNREAD, is_greek
+from symad.classroom.formulas.formula_names import FRACTION, FUNCTIONS, UNREAD, is_greek
 from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
 
 _DEPTH = 40  # of nested braces
@@ -138,8 +138,9 @@ class _Rewriter:
         first = self._take()
         inside = self._group(first) if first.text == "{" else [first]
         index = "".join(word.text for word in inside)
-        if not re.fullmatch(r"[A-Za-z0-9]+", index):
-            refuse(self.text, first.column, "such an index", "write letters or digits, as in x_1")
+        if not re.fullmatch(rf"[A-Za-z0-9]+|{FRACTION}" if name.text == "log" else "[A-Za-z0-9]+", index):
+            do = "write log(x, a) for another base a" if name.text == "log" else "write letters or digits, as in x_1"
+            refuse(self.text, first.column, "such an index", do)
         if first.text != "{" and len(index) > 1:
             refuse(self.text, first.column, f"the index {index!r} without braces", f"write _{{{index}}}")
         return Token("name", f"{name.text}_{index}", name.column, name.spaced, self.words[self.position - 1].end)

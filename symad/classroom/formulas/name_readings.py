@@ -72,13 +72,13 @@ class NameReadings(Calls):
             argument = self.rest_from(self.token)
             argument = argument if argument.startswith("(") else f"({argument})"
             self.two(token, f"the logarithm {word!r}", f"log10{argument}", f"log2{argument}")
-        base = logarithm_to_a_base(word) if word not in FUNCTIONS and self.starts() else ""
+        base = logarithm_to_a_base(word) if word not in FUNCTIONS else ""
         if not base:
             return FUNCTIONS.get(word)
-        if base.isdigit():
-            number = self.integer(replace(token, text=base))
-            if number < 2:
-                refuse(self.text, token.column, f"a logarithm to the base {number}", "take a base of 2 or more")
+        if base[0].isdigit():
+            number = self.integer(replace(token, text=base)) if base.isdigit() else sp.Rational(base)
+            if number in (0, 1):
+                refuse(self.text, token.column, f"a logarithm to the base {number}", "take a base other than 0 and 1")
             return to_a_base(number)
         base_value = known(self.names, base)
         if isinstance(base_value, UndefinedFunction) or (base_value is None and not self.others):

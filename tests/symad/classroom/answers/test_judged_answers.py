@@ -117,5 +117,16 @@ def test_a_vector_without_commas_is_asked_for_them() -> None:
         check_derivative("(2xy x^2)", "x^2 y", ["x", "y"])
 
 
+@pytest.mark.parametrize(("question", "answer"), [("2x", "sin x : 2"), ("2x", "sinx: 2"), ("x^2 y/4", "xy : 2")])
+def test_a_colon_that_divides_ends_no_label(question: str, answer: str) -> None:
+    assert verdict(question, answer, "x", "1") == "A"
+    assert verdict("2x", "Derivative of f: 2", "x", "1") == verdict("2x", "a) 2", "x", "1") == "R"
+
+
+@pytest.mark.parametrize("answer", ["|x| + x|x|/x", "|x| - x - x|x|/x + 3|x|/2 - |x|/2 + x + |x|"])
+def test_bars_of_sums_are_read(answer: str) -> None:
+    assert check_derivative(answer, "x|x|", "x").right
+
+
 def test_a_number_in_place_of_a_matrix_is_called_so() -> None:
     assert "the shape of a number, and should have (3, 3)" in str(check_derivative("1", "det X", "X").mistakes[0])
