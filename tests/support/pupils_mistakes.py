@@ -247,6 +247,7 @@ MISTAKES: list[tuple[Any, ...]] = [
     ('x^2 + y^2 = 25', "-2yy' = x", 'derivative of x²'),
     ('x^2 + y^2 = 25', "x = -2yy'", 'derivative of x²'),
     ('x^2 + y^2 = 25', "0 = -2x - yy'", 'derivative of y²'),
+    ('x^{-2} + x^{-1}', '-2x^{-1} - 1', 'raised the exponent'),
     ('x^2 - y^2 = 4', "y' = -x/y", 'sign'),
     ('sin x/x', '(cos x - sin x)/x^2', 'factor v'),
     ('1/(x^2+1)', 'ln(x^2+1)', 'integral'),

@@ -170,7 +170,6 @@ def power(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
             one_less = sp.Rational(exponent.p - 1, exponent.q)
             words: Words = ("You subtracted 1 wrongly from the exponent ", exponent)
             ways += [(words, exponent * base**other) for other in (one_less, -exponent) if other != lowered]
-        yield from _reciprocal(node, base, exponent, tangents)
     elif base.has(*tangents):
         moved = sp.S.One
         ways = [
@@ -199,14 +198,15 @@ def power(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
             ]
     for words, value in ways:
         yield Wrong("power rule", (*words, " in the derivative of ", node), value * moved)
+    if exponent.is_negative and base.has(*tangents):
+        yield from _reciprocal(node, base, exponent, tangents)
 
 
 def _reciprocal(node: sp.Expr, base: sp.Expr, exponent: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     """Yield 1 over the derivative for the derivative of 1/g."""
-    if exponent.is_negative:
-        below = along(base**-exponent, tangents)
-        words: Words = ("You took 1 over the derivative of ", base**-exponent, ", but (1/g)′ = −g′/g²")
-        yield Wrong("quotient rule", words, 1 / below if below != 0 else sp.S.NaN)
+    below = along(base**-exponent, tangents)
+    words: Words = ("You took 1 over the derivative of ", base**-exponent, ", but (1/g)′ = −g′/g²")
+    yield Wrong("quotient rule", words, 1 / below if below != 0 else sp.S.NaN)
     if exponent == -1:
         words = ("You took ", sp.log(base), " for the derivative of ", node, ": the logarithm belongs to its integral")
         yield Wrong("integrated", words, sp.log(base))

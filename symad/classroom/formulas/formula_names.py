@@ -117,7 +117,9 @@ def logarithm_to_a_base(word: str) -> str:
     >>> logarithm_to_a_base("log₂"), logarithm_to_a_base("log_a"), logarithm_to_a_base("logx")
     ('2', 'a', '')
     """
-    match = re.fullmatch(rf"log_([0-9]+|[A-Za-z]|{FRACTION})", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word))
+    match = re.fullmatch(
+        rf"log_([0-9]+|[A-Za-z]|{FRACTION})", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word)
+    )
     return match[1] if match else ""
 
 

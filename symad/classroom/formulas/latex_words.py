@@ -90,8 +90,9 @@ class _Rewriter:
             is_name = len(inside) == 1 and inside[0].kind == "name"  # {f}'(x)
             return inside if is_name else _in_parentheses(word, inside, self.words[self.position - 1])
         if word.text == "$":
-            around = self.text[: word.column].strip("$ \t\n"), self.text[word.end :].strip("$ .\t\n")
-            if all(around) and not around[0].endswith("="):
+            before = [other for other in self.words[: self.position - 1] if other.text != "$"]
+            after = [other for other in self.words[self.position : -1] if other.text not in ("$", ".")]
+            if before and after and before[-1].text != "=":
                 self._refuse("$", word)
             return []
         if not word.text.startswith("\\") and word.text not in _SPACES:

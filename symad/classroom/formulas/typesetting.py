@@ -147,6 +147,7 @@ _RULES: list[tuple[str, _Put]] = [
     (r"\\(?:text)?color\s*\{[^{}]*\}", " "),
     (r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ(?![a-z])|\\degree(?![a-z])", "°"),
     (r"\\%", "%"),
+    (r"(?<=\d)\{,\}(?=\d)", ","),
     *[(rf"\\(?:boxed|fbox|underline)\s*{_BRACED}", r" \1 ")] * 2,  # underlined twice
     (r"\\log\s*\^\s*(\{[^{}]*\}|\w)\s*_\s*(\{[^{}]*\}|\w)", r"\\log_\2^\1"),
     (rf"\\(?:overset|stackrel)\s*{_GROUP}\s*\{{\s*=\s*\}}", "="),

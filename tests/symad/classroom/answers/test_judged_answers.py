@@ -128,5 +128,22 @@ def test_bars_of_sums_are_read(answer: str) -> None:
     assert check_derivative(answer, "x|x|", "x").right
 
 
+@pytest.mark.parametrize(
+    "answer",
+    ["$2x$ by the power rule", "The derivative is $2x$.",
+     r"\underline{\underline{2x}}", r"2{,}0x", r"2{,}0 \cdot x"],
+)  # fmt: skip
+def test_dollars_and_braces_around_formulas(answer: str) -> None:
+    assert verdict("x^2", answer, "x", "1") == "R"
+    assert verdict("x^2", "$2x$ $3x$", "x", "1") == "A"
+
+
+@pytest.mark.parametrize("line", [" = 0", "\n4x^3 - 4x = 0", "\nf'(x) = 0\nx(x^2 - 1) = 0", "\n0 = 4x^3 - 4x"])
+def test_a_derivative_that_is_set_to_zero_is_for_the_teacher(line: str) -> None:
+    assert verdict("x^4 - 2x^2", f"f'(x) = 4x^3 - 4x{line}", "x", "1") == "?"
+    assert verdict("x^4 - 2x^2", f"f'(x) = 4x^3 - 4x^2{line}", "x", "1") == "W"
+    assert verdict("x^4 - 2x^2", "f'(x) = 0", "x", "1") == "W"
+
+
 def test_a_number_in_place_of_a_matrix_is_called_so() -> None:
     assert "the shape of a number, and should have (3, 3)" in str(check_derivative("1", "det X", "X").mistakes[0])
