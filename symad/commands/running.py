@@ -8,7 +8,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
@@ -25,7 +24,9 @@ QUIET = ("workbench", "cache", "completion")  # which do not compute, or compute
 def carried_out(options: argparse.Namespace) -> int:
     """Carry out a command; return its exit status (see `symad.commands.names.STATUS`)."""
     try:
-        with warnings.catch_warnings(), _limited(options), _progress(options) as options.progress:
+        named = f"symad {options.command}"
+        progress = Progress(options.command, options.max_seconds, sys.stderr, shown=options.command not in QUIET)
+        with warnings.catch_warnings(), time_limit(options.max_seconds, named, _place), progress as options.progress:
             warnings.simplefilter("always", NotationWarning)
             warnings.showwarning = _told(warnings.showwarning)
             status: int = options.run(options)
@@ -46,14 +47,6 @@ def carried_out(options: argparse.Namespace) -> int:
         print("symad: interrupted", file=sys.stderr)
         return INTERRUPTED
     return FAILURE
-
-
-def _limited(options: argparse.Namespace) -> AbstractContextManager[None]:
-    return time_limit(options.max_seconds, f"symad {options.command}", _place)
-
-
-def _progress(options: argparse.Namespace) -> Progress:
-    return Progress(options.command, options.max_seconds, sys.stderr, shown=options.command not in QUIET)
 
 
 def _place() -> str:

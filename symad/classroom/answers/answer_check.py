@@ -150,7 +150,8 @@ def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
             )
             line = AnswerLine(judged[0].step.line, judged[0].step.text)
             return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
-        if bad.right is False and not bad.step.expression and _is_solved(judged, bad, problem):
+        right = [other for other in asked if other.right and not (other.step.restated or problem.dependent_name)]
+        if bad.right is False and not bad.step.expression and right and judged.index(right[0]) < judged.index(bad):
             words = ("This sets the derivative to 0: that is another question, and no step of the derivative",)
             line = AnswerLine(bad.step.line, bad.step.text)
             return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
@@ -173,12 +174,6 @@ def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
         last.step.expression, problem
     )
     return CheckedAnswer(problem, judged, True, finished=finished)
-
-
-def _is_solved(judged: tuple[Judged, ...], bad: Judged, problem: AnswerProblem) -> bool:
-    """Whether the right derivative stands before a step."""
-    earlier = (judgement for judgement in judged[: judged.index(bad)] if not judgement.step.restated)
-    return any(judgement.right and is_asked(judgement.expected, problem) for judgement in earlier)
 
 
 def _ask_about_readings(mine: Any, problem: AnswerProblem, bad: Judged) -> None:

@@ -185,8 +185,8 @@ class Reader:
         restated &= not (self.problem.dependent_name and expression.is_Function)  # y' = y
         rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
         has_bare = expression.has(self.names.bare)
-        is_equation = about is not None and bool(self.problem.dependent_name)
-        gap = self.names.with_symbols(self.first - expression) if is_equation else sp.S.Zero
+        is_of_y = about is not None and self.problem.dependent_name
+        gap = self.names.with_symbols(self.first - expression) if is_of_y else sp.S.Zero
         step = AnswerStep(number, text, concrete, about, gap, has_bare, named, restated, read.derives,
                            read.notes, condition, rounded=rounded)  # fmt: skip
         return replace(step, determines=self._determines(expression, about))

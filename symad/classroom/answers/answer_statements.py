@@ -212,24 +212,17 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
         code = _QUOTED.sub(r"\1", without_typesetting(line)).rstrip()
         if lines and (_GOES_ON.match(code) or _UNFINISHED.search(lines[-1][1])):
             lines[-1] = (lines[-1][0], f"{lines[-1][1]} {code.lstrip()}")
+        elif lines and _is_next_case(lines[-1][1], code):
+            lines[-1] = (lines[-1][0], f"{lines[-1][1]}; {code.strip()}")
         elif code:
             lines.append((number, code))
-    return _with_joined_cases(lines)
+    return list(lines)
 
 
-def _with_joined_cases(lines: list[tuple[int, str]]) -> list[tuple[int, Any]]:
-    """Return lines in which the cases of a formula, each on a line of its own, are one line."""
-    result: list[tuple[int, Any]] = []
-    name, conditions = "", set[str]()
-    for number, line in lines:
-        branch = _branch(line)
-        if branch is not None and conditions and branch[0] in ("", name) and branch[2] not in conditions:
-            result[-1] = (result[-1][0], f"{result[-1][1]}; {line.strip(' .;')}")
-        else:
-            result.append((number, line))
-            conditions, name = set(), branch[0] if branch is not None else ""
-        conditions |= {branch[2]} if branch is not None else set()
-    return result
+def _is_next_case(before: str, line: str) -> bool:
+    """Whether a line has a further case of the formula before it: x > 0: 1, and then x < 0: -1."""
+    case, *others = (_branch(part) for part in (line, *before.split("; ")))
+    return case is not None and all(o is not None and o[0] in (case[0] or o[0], "") and o[2] != case[2] for o in others)
 
 
 def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:

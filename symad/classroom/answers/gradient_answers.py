@@ -215,8 +215,9 @@ def _inside(side: str, count: int) -> list[str]:
     is_matrix = len(rows) == count and all(len(_parts(row, ",")) == count for row in rows)
     parts = [f"({row})" for row in rows] if is_matrix else [part.strip() for part in _parts(text[1:-1], ",;")]
     if len(parts) != count:
-        do = f"give {count} entries with commas between them, such as (2x, 3y)"
-        raise refusal(f"a vector with {counted(len(parts), 'entry')} in {count} variables", do=do)
+        raise refusal(
+            f"a vector of {counted(len(parts), 'entry')} in {count} variables", do=f"give {count}, with commas"
+        )
     return parts
 
 

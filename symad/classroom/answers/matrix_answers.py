@@ -211,8 +211,7 @@ def _difference(text: str, where: str, question: str, x: str, seed: int) -> str:
             do = "write it in the shape of the variable, and a Jacobian with a row for each result"
             raise refusal(f"{where}, which is the transposed derivative", why="books have two layouts", do=do)
         if _shape(written) != _shape(expected):
-            shapes = [_shape(value) or "of a number" for value in (written, expected)]
-            return f"it has the shape {shapes[0]}, and should have {shapes[1]}"
+            return f"it has the shape {_shape(written) or 'of a number'}, not {_shape(expected) or 'of a number'}"
         shown = [mp.nstr(part[0, 0] if _shape(part) else part, 6) for part in (written, expected)]
         return f"on random matrices its first entry is {shown[0]}, and that of the right one {shown[1]}"
 

@@ -67,10 +67,7 @@ def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tup
 
 
 def of_differentiated_equation(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistakes that lead to a differentiated equation: y' is left out somewhere, or a rule is wrong.
-
-    The gap is one side minus the other, with a symbol for y': the signs tell the terms of x from those of y.
-    """
+    """Return the mistakes that lead to a differentiated equation; `gap` is one side minus the other, in SLOPE."""
     (x,), y = problem.symbols, problem.dependent
     terms = [term for term in sp.Add.make_args(problem.formula) if term.has(y)]
     for where, without in (y, terms), *((term, [term]) for term in terms):

@@ -2,8 +2,7 @@
 
 Nothing here is part of symad's transforms, and `import symad` does not import it. Each maker below returns a function
 `d(f, a)` that gives f'(a) correctly if derivatives are not nested, and a famous wrong number for some nested ones;
-tests/symad/derivatives/test_confusion.py has the table. The fifth, `fresh_tag`, is the arithmetic of the first two with
-the change that makes it right.
+tests/symad/derivatives/test_confusion.py has the table, and a fifth: the first two with what makes them right.
 
 | maker | what it leaves out | what goes wrong |
 |---|---|---|
@@ -135,26 +134,6 @@ def shared_tag() -> Derivative:
     def derivative(f: Callable[..., Any], a: Any) -> Any:
         tag = next(tags)
         return tangent(f(Dual(a, 1.0, tag)), tag)
-
-    return derivative
-
-
-def fresh_tag() -> Derivative:
-    """Return correct forward mode: a function-valued result is differentiated anew at each use.
-
-    >>> d = fresh_tag()
-    >>> shifted = d(lambda u: lambda g: lambda a: g(a + u), 0.0)
-    >>> shifted(shifted(lambda t: t * t))(1.0)
-    2.0
-    """
-    tags = itertools.count()
-
-    def derivative(f: Callable[..., Any], a: Any) -> Any:
-        tag = next(tags)
-        result = f(Dual(a, 1.0, tag))
-        if callable(result):
-            return lambda *more: derivative(lambda u: f(u)(*more), a)
-        return tangent(result, tag)
 
     return derivative
 

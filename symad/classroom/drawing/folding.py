@@ -131,7 +131,8 @@ class _Fold:
         )
         if len(nodes) > 1:
             names = [str(reading.source.graph.atoms[node]) for node in nodes] if first.kind == "input" else []
-            formula = ", ".join(_first_names(names)) if names else f"for instance {first.formula}"
+            names = names if len(names) <= 6 else [*names[:4], "…", names[-1]]
+            formula = ", ".join(names) if names else f"for instance {first.formula}"
             box = replace(box, name="", formula=formula)
         if loops:
             formula = f"{box.formula}\n↻ {loops} times on another one of this form"
@@ -206,7 +207,3 @@ def _stem(name: str) -> str:
     """Return the name of the argument that a number belongs to: x for x_3."""
     stem, *indices = name.split("_")
     return stem if stem and all(index.isdecimal() for index in indices) else name
-
-
-def _first_names(names: Sequence[str]) -> Sequence[str]:
-    return names if len(names) <= 6 else [*names[:4], "…", names[-1]]

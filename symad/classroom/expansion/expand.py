@@ -23,6 +23,7 @@ from symad.classroom.expansion.notes import asked_conditions, notes_of
 from symad.classroom.expansion.page import document_of, why_no_book
 from symad.classroom.expansion.steps import ExpansionStep, Parts
 from symad.classroom.formulas.given import Given, given
+from symad.derivatives.application import check_choice
 from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
 from symad.display.shown import Shown
@@ -167,10 +168,9 @@ def expand(
     >>> expand(lambda x: sp.exp(g(x)), x, [1]).coefficient(1)
     exp(g(x))*Derivative(g(x), x)
     """
-    if detail not in get_args(Detail):
-        raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
-    if style is not None and style not in get_args(Style):
-        raise ArgumentError(f"style={style!r}", do="use one of " + ", ".join(map(repr, get_args(Style))))
+    check_choice("detail", detail, get_args(Detail))
+    if style is not None:
+        check_choice("style", style, get_args(Style))
     if directions is None:
         subject = "an expansion without a direction"
         raise ArgumentError(subject, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")

@@ -100,7 +100,8 @@ class NodeValues:
         for node in present:
             if node not in self._read:
                 self._read[node] = readable(as_sympy(self._expression(node)))
-        return [self._zero(present) if node is None else self._read[node] for node in nodes]
+        zero: Any = 0.0 if self._numeric and not any(self._symbolic[node] for node in present) else sp.S.Zero
+        return [zero if node is None else self._read[node] for node in nodes]
 
     def short(self, node: int | None, limit: int) -> Any:
         """Return the value of a node whose tree has at most `limit` nodes, else None."""
@@ -127,9 +128,6 @@ class NodeValues:
 
     def _is_float(self, node: int) -> bool:
         return not self._symbolic[node] and (self._numeric or self._inexact[node])
-
-    def _zero(self, others: Sequence[int]) -> Any:
-        return 0.0 if self._numeric and not any(self._symbolic[node] for node in others) else sp.S.Zero
 
     def _visit(self, nodes: Sequence[int]) -> None:
         graph = self.graph

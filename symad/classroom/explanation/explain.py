@@ -12,11 +12,11 @@ from symad.classroom.explanation.explanation_document import document_of
 from symad.classroom.explanation.explanation_lines import Book
 from symad.classroom.explanation.explanation_stages import Explained
 from symad.classroom.formulas.given import given
+from symad.derivatives.application import check_choice
 from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
 from symad.display.document import Document
 from symad.display.shown import Shown
-from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
@@ -86,8 +86,7 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     >>> explanation.operations, explanation.primal_operations
     (4, 2)
     """
-    if detail not in get_args(Detail):
-        raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
+    check_choice("detail", detail, get_args(Detail))
     if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
         formula = given(f, *args[:1])
         return explain(formula.function, formula.argument, *args[1:], detail=detail).named(formula.symbols)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 
 from symad.classroom.formulas.formula_names import FUNCTIONS
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
@@ -92,7 +91,7 @@ def _merged(entries: Iterable[tuple[tuple[int, bool], list[Way]]]) -> dict[tuple
 
 def _two(text: str, words: Sequence[Token], bars: Sequence[int], ways: Sequence[Way]) -> None:
     readings = []
-    for way in sorted(ways, key=lambda way: max(accumulate(1 if opens else -1 for opens in way))):
+    for way in sorted(ways):  # the one that closes first is recommended
         written, position = "", words[bars[0]].column
         for place, opens in zip(bars, way, strict=True):
             written += text[position : words[place].column] + (" abs(" if opens else ")")

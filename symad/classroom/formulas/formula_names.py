@@ -85,6 +85,7 @@ UNREAD = {
     "arg": "give a real formula", "mod": "write the remainder out", "cis": "give a real formula",
 }  # fmt: skip
 NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # names with a meaning in SymPy or NumPy
+FRACTION = r"[0-9]{1,9}(?:/[1-9][0-9]{0,8}|\.[0-9]{1,9})"  # a base of a logarithm such as 1/2 or 0.5
 
 _GREEK = [
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
@@ -95,9 +96,6 @@ _LETTERS = {chr(0x3B1 + k): name for k, name in enumerate(_GREEK)} | {
 }
 LETTER_OF = {name: letter for letter, name in _LETTERS.items()}
 _LETTERS |= {"ϵ": "epsilon", "ϑ": "theta", "ϕ": "phi", "ς": "sigma"}
-
-
-FRACTION = r"[0-9]{1,9}(?:/[1-9][0-9]{0,8}|\.[0-9]{1,9})"  # a base such as 1/2 or 0.5
 
 
 def plain(name: str) -> str:

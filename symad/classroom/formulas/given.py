@@ -19,6 +19,7 @@ from symad.tracing.calling.user_place import refusal
 from symad.tracing.from_sympy import TracedFormula, formula_of
 from symad.tracing.trace import symbols_of
 from symad.tracing.values.node_trees import object_array
+from symad.tracing.values.sympy_symbols import symbols_in
 
 _EXPRESSIONS = (sp.Expr, sp.MatrixBase, sp.NDimArray)
 _FORMS = "a symbol, a list of symbols, or a dict {symbol: value}"
@@ -107,11 +108,9 @@ def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, .
         raise refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
     shape, inputs = flattened(_named(expression, x), "x")
     texts = [name for name in names_in(x) if isinstance(name, str)]
-    symbols_named(
-        texts, [s for s in _free_symbols(expression) if s not in inputs or plain(s.name) in map(plain, texts)]
-    )
+    symbols_named(texts, [s for s in symbols_in(expression) if s not in inputs or plain(s.name) in map(plain, texts)])
     names = {getattr(symbol, "name", None): symbol for symbol in inputs}
-    for symbol in _free_symbols(expression):
+    for symbol in symbols_in(expression):
         if names.get(symbol.name, symbol) != symbol:
             why = "the expression has one with other assumptions, which would be a constant"
             raise refusal(f"two different symbols {symbol}", why, "give the same symbol in both")
@@ -132,22 +131,8 @@ def _named(expression: Any, x: Any) -> Any:
         return x
     if not plain(x).isidentifier():
         raise refusal(f"x = {x!r}", "it is no name of a symbol", f"give {_FORMS}")
-    (symbol,) = symbols_named([x], [other for other in _free_symbols(expression) if plain(other.name) == plain(x)])
+    (symbol,) = symbols_named([x], [other for other in symbols_in(expression) if plain(other.name) == plain(x)])
     return symbol
-
-
-def _free_symbols(expression: Any) -> list[sp.Symbol]:
-    seen: set[int] = set()
-    stack: list[Any] = [expression]
-    symbols: dict[sp.Symbol, None] = {}
-    while stack:
-        part = stack.pop()
-        if id(part) not in seen:
-            seen.add(id(part))
-            if isinstance(part, sp.Symbol):
-                symbols[part] = None
-            stack += list(part.args if isinstance(part, sp.Basic) else part)
-    return list(symbols)
 
 
 def _check_known(formula: TracedFormula, inputs: Sequence[sp.Basic]) -> None:

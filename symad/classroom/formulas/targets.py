@@ -127,16 +127,20 @@ def formula_at(
     """
     expression = read_formula(text, [*variables, *(f"{name}(x)" for name in functions)])
     places = {symbol: (text.find(symbol.name) % (len(text) + 1), symbol.name) for symbol in expression.free_symbols}
-    free = sorted(places, key=places.__getitem__)
-    symbols = symbols_named(variables, free) or free
+    return expression, variables_at(text, sorted(places, key=places.__getitem__), variables, values)
+
+
+def variables_at(text: str, free: Sequence[sp.Symbol], variables: Sequence[str], values: Mapping[str, Any]) -> Any:
+    """Return the variables of a formula, named or all that are free: one, several, or with values."""
+    symbols = symbols_named(variables, free) or list(free)
     if not symbols:
         raise ArgumentError(f"no variable in {text!r}", do="write a formula of x, or name the variables")
     values = {symbol_of(name).name: value for name, value in values.items()}
     if unknown := sorted(values.keys() - {symbol.name for symbol in symbols}):
         raise ArgumentError(f"{unknown[0]}=... as a point", do=f"the variables are {', '.join(map(str, symbols))}")
     if not values:
-        return expression, symbols[0] if len(symbols) == 1 else symbols
-    return expression, {symbol: values.get(symbol.name, symbol) for symbol in symbols}
+        return symbols[0] if len(symbols) == 1 else symbols
+    return {symbol: values.get(symbol.name, symbol) for symbol in symbols}
 
 
 def number_of(text: str, name: str) -> float:

@@ -24,9 +24,10 @@ from symad.classroom.answers.answer_problem import (
 )
 from symad.classroom.answers.implicit_problem import is_equation
 from symad.classroom.answers.matrix_answers import is_of_matrices
-from symad.classroom.formulas.formula_names import plain, symbol_of, symbols_named
+from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.given import names_in
 from symad.classroom.formulas.read import read_formula
+from symad.classroom.formulas.targets import variables_at
 from symad.errors import ArgumentError
 
 LARGEST = 1_000_000  # bytes of a file
@@ -83,20 +84,10 @@ class Question:
         """Return the formula and its variables, at the point if there is one."""
         names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
         formula = read_formula(self.formula, names)
-        free = sorted(formula.free_symbols, key=str)
-        named = {plain(str(name)) for name in names_in(self.directions)}
-        variables = symbols_named(self.variables, free) or [
-            letter for letter in free if plain(letter.name) not in named
-        ]
-        if not variables:
-            raise ArgumentError(f"no variable in {self.formula!r}", do='write a formula of x, or variables = ["x"]')
-        at = {symbol_of(name).name: value for name, value in self.at.items()}
-        if unknown := sorted(at.keys() - {symbol.name for symbol in variables}):
-            raise ArgumentError(f"at {unknown[0]}", do=f"the variables are {', '.join(map(str, variables))}")
-        x: Any = variables[0] if len(variables) == 1 else variables
-        if at:
-            x = {symbol: _value(at.get(symbol.name, symbol)) for symbol in variables}
-        return formula, x
+        named = {plain(str(name)) for name in names_in(self.directions)} - {plain(name) for name in self.variables}
+        free = [symbol for symbol in sorted(formula.free_symbols, key=str) if plain(symbol.name) not in named]
+        at = {name: read_formula(value) if isinstance(value, str) else value for name, value in self.at.items()}
+        return formula, variables_at(self.formula, free, self.variables, at)
 
     def check(self) -> Callable[[Any], CheckedAnswer]:
         """Return the check of answers. A question may be an equation, of matrices, or have several variables."""
@@ -177,8 +168,3 @@ def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
         raise ArgumentError(f"readings = {readings!r}"[:80], where=where, do='write readings = {"1/2x" = "x/2"}')
     lists = {name: tuple(entries) for name, entries in parts.items() if isinstance(entries, list)}
     return Question(**{**parts, **lists})
-
-
-def _value(given: Any) -> Any:
-    """Return a value of a variable: a number, or a formula such as "pi/4"."""
-    return read_formula(given) if isinstance(given, str) else given

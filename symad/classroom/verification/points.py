@@ -329,11 +329,8 @@ def _places(program: Program, results: list[int], random: np.random.Generator) -
             branches[operands[0], None] = None
         if head in (sp.Add, sp.log):
             others[row, None] = None
-    rest = [place for place in others if place not in branches and not _is_truth(program, place[0])]
+    truths = {head for head in program.heads if issubclass(head, sp.logic.boolalg.Boolean) and head is not sp.Symbol}
+    rest = [place for place in others if place not in branches and program.heads[place[0]] not in truths]
     known = list(branches)[:MOST_PLACES]
     random.shuffle(rest)
     return [*known, *rest[: MOST_PLACES - len(known)]]
-
-
-def _is_truth(program: Program, row: int) -> bool:
-    return issubclass(program.heads[row], sp.logic.boolalg.Boolean) and program.heads[row] is not sp.Symbol

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import sympy as sp
@@ -110,17 +109,24 @@ def _expression(scope: Scope, node: int) -> sp.Basic:
     return known
 
 
-def traced_symbols(expression: sp.Basic) -> Iterator[TracedSymbol]:
-    """Yield the traced symbols of an expression. Each object is visited once."""
+def symbols_in(expression: Any) -> list[sp.Symbol]:
+    """Return the symbols of an expression, or of nested lists of them. Each object is visited once."""
     seen: set[int] = set()
-    stack = [expression]
+    stack: list[Any] = [expression]
+    symbols: dict[sp.Symbol, None] = {}
     while stack:
         part = stack.pop()
         if id(part) not in seen:
             seen.add(id(part))
-            if isinstance(part, TracedSymbol):
-                yield part
-            stack += part.args
+            if isinstance(part, sp.Symbol):
+                symbols[part] = None
+            stack += list(part.args if isinstance(part, sp.Basic) else part)
+    return list(symbols)
+
+
+def traced_symbols(expression: sp.Basic) -> list[TracedSymbol]:
+    """Return the traced symbols of an expression."""
+    return [symbol for symbol in symbols_in(expression) if isinstance(symbol, TracedSymbol)]
 
 
 def operator_asks() -> bool:

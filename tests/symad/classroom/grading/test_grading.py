@@ -117,7 +117,7 @@ def test_a_question_that_is_none_is_refused(text: str, said: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ({"formula": "3"}, "no variable"), ({"formula": "x", "at": {"y": 1}}, "at y"),
+        ({"formula": "3"}, "no variable"), ({"formula": "x", "at": {"y": 1}}, "y=... as a point"),
         ({"formula": "sin x y"}, "two readings"), ({"formula": "x y"}, "2 variables"),
     ],
 )  # fmt: skip
