@@ -159,11 +159,7 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
 
 
 def _with_cases(line: str) -> str:
-    """Return a line with "1 if x > 0, -1 if x < 0" as an environment of cases, and a single case before its condition.
-
-    >>> _with_cases("x > 0: y' = 1"), _with_cases("For x > 0: 1; for x < 0: -1").split("&")
-    ("y' = 1, x > 0", ['\\\\begin{cases}1 ', ' x > 0\\\\\\\\-1 ', ' x < 0\\\\end{cases}'])
-    """
+    """Return a line with "1 if x > 0, -1 if x < 0" as an environment of cases, and a single case before its condition."""
     if "{cases}" in line:
         return line
     left, equals, text = line.partition("=") if re.match(r"[^<>≤≥=]*=(?!=)", line) else ("", "", line)
@@ -183,6 +179,7 @@ def _with_cases(line: str) -> str:
 
 def _branch(part: str) -> tuple[str, str, str] | None:
     """Return the left side, the value and the condition of a case; None for any other text."""
+    part = re.sub(rf"^\s*{OTHERWISE_WORDS}\s*[:,]\s*(.+)$", r"\1 otherwise", part, flags=re.IGNORECASE)
     left = _LEFT_OF_BRANCH.search(part)
     if left is not None and left_side(left[1]) is None:
         return None

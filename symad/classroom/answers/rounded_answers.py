@@ -36,14 +36,15 @@ def significant_digits(text: str) -> int:
 
 
 def is_rounded_from(written: sp.Expr, expected: sp.Expr, decimals: Decimals, fewest: int) -> bool:
-    """Whether an answer is the expected expression with its decimal numbers rounded to enough digits.
+    """Whether an answer is the expected expression with its decimal numbers rounded to enough digits, or exact.
 
     >>> decimal = sp.Dummy("0.54")
     >>> is_rounded_from(decimal, sp.cos(1), {decimal: (sp.Rational("0.54"), sp.Rational("0.005"))}, 2)
     True
     """
+    written = written.xreplace({d: value for d, (value, _) in decimals.items() if significant_digits(d.name) < fewest})
     unknowns = [decimal for decimal in decimals if written.has(decimal)]
-    if not 0 < len(unknowns) <= _MOST_DECIMALS or any(significant_digits(d.name) < fewest for d in unknowns):
+    if not 0 < len(unknowns) <= _MOST_DECIMALS:
         return False
     with mp.workdps(DIGITS):
         samples = _samples(written, expected, unknowns, decimals)

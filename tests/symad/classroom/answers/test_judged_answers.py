@@ -98,7 +98,8 @@ def test_an_equation_may_be_turned_round(answer: str) -> None:
 
 @pytest.mark.parametrize(
     "lines",
-    ["x>0: {}¶x<0: {}", "For x > 0: f'(x) = {}¶For x < 0: f'(x) = {}", "y' = {} for x > 0¶y' = {} for x < 0",
+    ["x>0: {}¶x<0: {}", "x>0: {}¶otherwise: {}", "x>0: {}¶else: {}",
+     "For x > 0: f'(x) = {}¶For x < 0: f'(x) = {}", "y' = {} for x > 0¶y' = {} for x < 0",
      "{}, x > 0¶{}, x < 0", "für x > 0 gilt f'(x) = {}¶für x < 0 gilt f'(x) = {}"],
 )  # fmt: skip
 def test_cases_may_stand_on_lines_of_their_own(lines: str) -> None:
@@ -147,3 +148,10 @@ def test_a_derivative_that_is_set_to_zero_is_for_the_teacher(line: str) -> None:
 
 def test_a_number_in_place_of_a_matrix_is_called_so() -> None:
     assert "the shape of a number, not (3, 3)" in str(check_derivative("1", "det X", "X").mistakes[0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [("-4.46*0.8^t", "R"), ("-4.46*0.7^t", "W"), ("-4.4*0.8^t", "W"), ("4.46*0.8^t", "W")]
+)
+def test_a_decimal_with_few_digits_may_be_exact(answer: str, said: str) -> None:
+    assert verdict("20*0.8^t", answer, "t", "1") == said
