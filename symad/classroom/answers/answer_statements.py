@@ -159,7 +159,7 @@ def rewritten(line: str, is_known: Callable[[str], bool], point: str = "", where
 
 
 def _with_cases(line: str) -> str:
-    """Return a line with "1 if x > 0, -1 if x < 0" as an environment of cases, and a single case before its condition."""
+    """Return a line with "1 if x > 0, -1 if x < 0" as cases, and a single case before its condition."""
     if "{cases}" in line:
         return line
     left, equals, text = line.partition("=") if re.match(r"[^<>≤≥=]*=(?!=)", line) else ("", "", line)
