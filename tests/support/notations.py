@@ -107,6 +107,7 @@ FORMULAS: dict[str, dict[str, str]] = {
         "log_{10} x": "log10(x)",
         "\\log_2^2 x": "log2(x)**2",
         "\\log^2_3(x)": "(log(x)/log(3))**2",
+        "\\log_2 x \\cdot \\log_3 x": "log2(x)*log(x)/log(3)",
         "\\log_{1/2} x": "-log(x)/log(2)",
         "1{,}5\\log_{0.5} x": "-Rational(3, 2)*log(x)/log(2)",
         "log_a(x)": "log(x)/log(a)",

@@ -102,7 +102,7 @@ def trimmed(code: str, start: int, end: int, is_known: IsKnown) -> tuple[int, in
 
 def _is_formula(text: str, is_known: IsKnown) -> bool:
     """Whether words in front may be a formula, as in sin x : 2, where the colon divides."""
-    words = re.findall(r"[^\W\d_]+", text)
+    words = re.findall(r"[^\W\d_]+", text) if text.count("(") == text.count(")") else []  # c) is a label
     return bool(words) and all(is_known(word) or all(map(is_known, _FUNCTION.sub("", word))) for word in words)
 
 

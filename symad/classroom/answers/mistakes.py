@@ -76,9 +76,8 @@ def of_differentiated_equation(problem: ImplicitProblem, gap: sp.Expr) -> tuple[
         if agreement(whole, gap) or agreement(whole, -gap):
             words: Words = ("You left out ", SLOPE, ", the inner derivative of what stands in ", where)
             return (Mistake("implicit differentiation", words),)
-    moved = {x: sp.S.One, y: SLOPE}
-    fitting = (_fitting(_derivations(problem.formula, moved, RULES), side, problem) for side in (gap, -gap))
-    return next(filter(None, fitting), ())
+    ways = (_fitting(_derivations(problem.formula, {x: sp.S.One, y: SLOPE}, RULES), g, problem) for g in (gap, -gap))
+    return next(filter(None, ways), ())
 
 
 def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) -> tuple[Mistake, ...]:

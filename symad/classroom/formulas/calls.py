@@ -18,6 +18,7 @@ from symad.classroom.formulas.formula_names import (
     applied,
     constant,
     known,
+    logarithm_to_a_base,
     power,
     product,
     symbol_of,
@@ -160,13 +161,15 @@ class Calls(Cursor):
         return glued and not self.token.spaced and not self._is_function(self.token)
 
     def _is_function(self, token: Token) -> bool:
-        return token.kind == "name" and known(self.names, token.text) is None and token.text in FUNCTIONS
+        is_known = token.text in FUNCTIONS or bool(logarithm_to_a_base(token.text))
+        return token.kind == "name" and known(self.names, token.text) is None and is_known
 
     def _check_end(self, token: Token, start: Token, *, nested: bool) -> None:
         """Refuse a continuation after an argument without parentheses if it may belong to the argument or not."""
         operator = self.token if self.at("*", "/") else None
         after = self.tokens[self.position + 1] if operator else self.token
-        stops = token.text in _STOPS and after.text in _STOPS and self._is_function(after) and not nested
+        both = all(word.text in _STOPS or logarithm_to_a_base(word.text) for word in (token, after)) and not nested
+        stops = both and self._is_function(after)
         next_root = token.kind == "root" and (after.kind == "root" or self._is_function(after)) and not operator
         apart = self.token.spaced and (after.spaced if operator else self._is_apart(start))
         is_alone = start.kind in ("name", "number") and self.tokens[self.position - 1] is start

@@ -121,7 +121,7 @@ def test_a_vector_without_commas_is_asked_for_them() -> None:
 @pytest.mark.parametrize(("question", "answer"), [("2x", "sin x : 2"), ("2x", "sinx: 2"), ("x^2 y/4", "xy : 2")])
 def test_a_colon_that_divides_ends_no_label(question: str, answer: str) -> None:
     assert verdict(question, answer, "x", "1") == "A"
-    assert verdict("2x", "Derivative of f: 2", "x", "1") == verdict("2x", "a) 2", "x", "1") == "R"
+    assert verdict("2x", "Derivative of f: 2", "x", "1") == verdict("2x", "c) 2", "x", "1") == "R"
 
 
 @pytest.mark.parametrize("answer", ["|x| + x|x|/x", "|x| - x - x|x|/x + 3|x|/2 - |x|/2 + x + |x|"])
