@@ -24,6 +24,7 @@ _LABEL = re.compile(
     r"|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+|\s*(?:ans\.|\*\*?(?=.*\*)|:(?!=))\s*",
     re.IGNORECASE,
 )
+_LETTERS = re.compile(r"\s*(?:[^\W\d_]{1,2}[\s-]+)*[^\W\d_]{1,2}\s*:\s*")  # factors that a colon divides
 _ORDINAL = (
     r"(?:first|second|third|fourth|[1-9](?:st|nd|rd|th)|[1-9]\.|erste|zweite|dritte|vierte|première|seconde|deuxième|"
     r"troisième|tierce|quatrième|primera|segunda|tercera|cuarta|prima|seconda|terza|quarta|primeira|terceira|первая|"
@@ -91,7 +92,7 @@ def trimmed(code: str, start: int, end: int, is_known: IsKnown) -> tuple[int, in
             lead = pattern.match(code, start, end)
             text = lead[0] if lead is not None else ""
             if lead and (_are_words(text, is_known) if pattern is _LEAD else not _is_formula(text, is_known)):
-                start = lead.end()
+                start = start if pattern is _LABEL and _LETTERS.fullmatch(text) else lead.end()
     for pattern in (_END, _FOR_ALL, _UNIT, _END):
         last = pattern.search(code[start:end])
         names = re.findall("[A-Za-z]+", last[0]) if last is not None and pattern is _UNIT else ()
