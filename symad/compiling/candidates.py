@@ -26,6 +26,7 @@ from codegen.loops.find.repeated_regions import with_nests
 from codegen.loops.loop import Loop, RolledBlock, StraightError
 from codegen.loops.optimise.copy_propagation import without_copies
 from codegen.loops.optimise.draft import select
+from codegen.loops.optimise.unrolled_sums import with_unrolled_sums
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loops
 from codegen.records import dataclass
@@ -212,6 +213,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
         program = select(program, values, {})
     elif len(traced.loops) > 1 or any(isinstance(loop, RolledBlock) for loop in traced.loops):
         program = select(program, [*values, last], {})  # this fuses loops and removes dead code
+        program = select(with_unrolled_sums(program), [*values, last], {})
     return Primal(traced, rows, loops, program, notes, domain)
 
 

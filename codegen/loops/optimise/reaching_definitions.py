@@ -40,6 +40,7 @@ class Size:
         return self.rows <= most.rows and self.slots <= most.slots and self.depth <= most.depth
 
 
+DENSE_SLOTS = Size(400, 12, MOST_DEPTH)  # where a sum of more slots is an inner value, for a product of matrices
 FEW_SLOTS = Size(400, 32, MOST_DEPTH)  # for second derivatives, which may have an entry for each two slots
 MANY_SLOTS = Size(4000, 512, 16)  # where there are no loops otherwise: a bundle adjustment counts 487, 275 and 13
 

@@ -4,9 +4,9 @@ A sum along the last axis of an array takes its terms column by column, so in a 
 in long steps. In the order of their places they are stored side by side, and other loops over the same array have that
 order too, so that they can be fused. Numbers stay the same: loops that store are reordered.
 
-Of loops that add, only one kind is reordered: many terms for each of many places (the sum along the last axis of an
-array), read in long steps. Place by place its terms lie side by side, in the order that they had; but registers add up
-parts of a sum now, as in all sums.
+Of loops that add, only one kind is reordered: more terms than are unrolled for each of many places (the sum along the
+last axis of an array), read in long steps. Place by place its terms lie side by side, in the order that they had; but
+registers add up parts of a sum now, as in all sums.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from codegen.ir.readdress import each_region
 from codegen.ir.region import Gather, Region, Result, Step
 from codegen.ir.tables import Affine, Indexed, Places, Table, table
+from codegen.loops.optimise.unrolled_sums import TERMS
 
 FEWEST = 256  # repetitions of a loop that is worth it
-TERMS = 64  # of each sum, on average, which then begins in a register; fewer are unrolled
 STORED = 2.0  # cost of a store in long steps, relative to a load in long steps
 
 
@@ -60,7 +60,7 @@ def _place_by_place(region: Region) -> Region:
     if len(region.results) > 1 or use.kind != "add" or not isinstance(use.table, Indexed):
         return region
     low, high = use.table.bounds
-    if region.count < TERMS * (high - low + 1) or _dearness(region.gathers) < 0.5:
+    if region.count <= TERMS * (high - low + 1) or _dearness(region.gathers) < 0.5:
         return region
     candidate = _in_order(region, np.argsort(use.table.index, kind="stable"))
     return candidate if _dearness(candidate.gathers) < 0.5 * _dearness(region.gathers) else region

@@ -1,13 +1,14 @@
 """Unroll short sums: the repetitions of the loop become the places that are added to.
 
 The sum along an axis of an array takes its terms one by one, and adds each to its place in memory. With the places as
-repetitions, a body adds its terms in registers, in the same order, and stores the sum once.
+repetitions, a body adds its terms in registers, in the same order, and stores the sum once. Terms that a loop computes
+for nothing else are computed in that body, and are not stored at all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -23,7 +24,7 @@ from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine, Indexed, table
 
 PLACES = 64  # of a loop that is worth it
-TERMS = 32  # of a sum, which one body has
+TERMS = 12  # of a sum, which one body has; longer ones are quicker in registers that add up parts, from 16 on
 LARGEST = 128  # operations of that body
 
 
@@ -42,8 +43,18 @@ def with_unrolled_sums(program: RolledProgram) -> RolledProgram:
     >>> sums.count, [use.table.start for use in sums.gathers], sums.results[0].kind, sums.body.heads[-1].__name__
     (100, [0, 1, 2], 'store', 'Add')
     """
-    writers = Counter(use.buffer for region, _ in regions_of(program.steps) for use in region.results)
-    steps = [_unrolled(program, step) if _is_sum(step, writers) else None for step in program.steps]
+    regions = [region for region, _ in regions_of(program.steps)]
+    writers = Counter(use.buffer for region in regions for use in region.results)
+    readers = Counter(use.buffer for region in regions for use in region.reads)
+    terms = {
+        use.buffer: (step, use.output)
+        for step in program.steps
+        if isinstance(step, Region) and step.parallel
+        for use in step.results
+        if use.kind == "store" and use.table.key == Affine(0, 1, step.count).key
+        if writers[use.buffer] == readers[use.buffer] == 1 and program.buffers[use.buffer].kind == "workspace"
+    }
+    steps = [_unrolled(program, _with_terms(step, terms)) if _is_sum(step, writers) else None for step in program.steps]
     if not any(steps):
         return program
     return replace(program, steps=tuple(unrolled or step for unrolled, step in zip(steps, program.steps, strict=True)))
@@ -55,6 +66,22 @@ def _is_sum(step: Step, writers: Counter[int]) -> TypeGuard[Region]:
         return False
     (use,) = step.results
     return use.kind == "add" and isinstance(use.table, Indexed) and writers[use.buffer] == 1
+
+
+def _with_terms(step: Region, terms: Mapping[int, tuple[Region, int]]) -> Region:
+    """Return a sum that computes the terms which a loop stores for it alone."""
+    if len(step.gathers) != 1 or step.gathers[0].buffer not in terms:
+        return step
+    (read,) = step.gathers
+    (maker, output), places, rows = terms[read.buffer], read.table.places(), RowTable()
+    if step.count != maker.count:
+        return step
+    slots = [rows.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(maker.gathers))]
+    (term,) = copied(maker.body, [row_of(maker.body, output)], rows, dict(enumerate(slots)))
+    (total,) = copied(step.body, [row_of(step.body, step.results[0].output)], rows, {0: term})
+    gathers = tuple(Gather(use.buffer, table(use.table.places()[places])) for use in maker.gathers)
+    body = body_of(rows, (f"s{k}" for k in range(len(slots))), [total], step.body.name)
+    return replace(step, body=body, gathers=gathers, results=(replace(step.results[0], output=0),))
 
 
 def _unrolled(program: RolledProgram, step: Region) -> Region | None:
@@ -73,7 +100,8 @@ def _unrolled(program: RolledProgram, step: Region) -> Region | None:
         [Gather(gather.buffer, table(gather.table.places()[order[:, k]])) for gather in step.gathers]
         for k in range(terms)
     ]
-    if not all(isinstance(gather.table, Affine) for gathers in reads for gather in gathers):
+    kept = (now for gathers in reads for now, before in zip(gathers, step.gathers, strict=True) if _is_affine(before))
+    if not all(map(_is_affine, kept)):
         return None
     slots: dict[Hashable, Gather] = {key_of(gather): gather for gathers in reads for gather in gathers}
     number = {key: slot for slot, key in enumerate(slots)}
@@ -82,6 +110,10 @@ def _unrolled(program: RolledProgram, step: Region) -> Region | None:
     kind: Kind = "store" if count == program.buffers[use.buffer].size else "add"  # else the other places would not be 0
     result = Result(0, use.buffer, Affine(first, 1, count), kind)
     return Region(body, count, tuple(slots.values()), (result,), origin=step.origin)
+
+
+def _is_affine(gather: Gather) -> bool:
+    return isinstance(gather.table, Affine)
 
 
 def _sum(body: Program, output: int, slots: int, terms: list[list[int]]) -> Program:

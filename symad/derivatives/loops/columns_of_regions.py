@@ -46,7 +46,7 @@ def hessian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None
     """Return the dense Hessian of a scalar program, forward over reverse; None for too many columns."""
     pushed = pushforward(gradient(program, [wrt]), [wrt], units=True)
     shape = program.inputs[wrt].shape
-    return _cheapest(ways(pushed, len(program.inputs), shape + shape, symmetric=True))
+    return cheapest(ways(pushed, len(program.inputs), shape + shape, symmetric=True))
 
 
 def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None:
@@ -55,11 +55,12 @@ def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | Non
         return None
     shape = program.outputs[0].shape + program.inputs[wrt].shape
     if program.outputs[0].size < program.inputs[wrt].size:
-        return _cheapest(ways(pullback(program, [wrt], units=True), len(program.inputs), shape))
-    return _cheapest(ways(pushforward(program, [wrt], units=True), len(program.inputs), shape, across=True))
+        return cheapest(ways(pullback(program, [wrt], units=True), len(program.inputs), shape))
+    return cheapest(ways(pushforward(program, [wrt], units=True), len(program.inputs), shape, across=True))
 
 
-def _cheapest(programs: Sequence[RolledProgram]) -> RolledProgram | None:
+def cheapest(programs: Sequence[RolledProgram]) -> RolledProgram | None:
+    """Return the program with the lowest price; None of none."""
     return min(programs, key=lambda program: rolled_work(program).price.total(), default=None)
 
 

@@ -19,10 +19,17 @@ from codegen.ir.copy_rows import copied, program_over
 from codegen.ir.program import reachable
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
-from codegen.ir.tables import Affine, Places, distinct
+from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.draft import Draft, select
 from codegen.loops.optimise.outlining import with_outlined_sums
-from codegen.loops.optimise.reaching_definitions import FEW_SLOTS, FIXED, MANY_SLOTS, ZERO, ReachingDefinitions
+from codegen.loops.optimise.reaching_definitions import (
+    FEW_SLOTS,
+    FIXED,
+    MANY_SLOTS,
+    ZERO,
+    ReachingDefinitions,
+    Size,
+)
 from codegen.loops.optimise.reductions import with_reductions
 from codegen.matrices.matrix_loops import has_matrices
 from codegen.matrices.product_loops import sums_of_products
@@ -35,6 +42,7 @@ from symad.rules.partials import is_finite
 MOST_PIECES = 64  # of one region
 MOST_INNER, MOST_INNER_PACKED = 64, 128  # a dense matrix can be taken by columns, a packed one in no other way
 MOST_TERMS = 64  # of the sums of a product of matrices: a body has an entry for each two of them
+FEW_TERMS = 8  # of those of a product with more rows and columns than one, or of a dense matrix
 MOST_EXPONENTS = 8  # different constants that are exponents: each has a body of its own
 
 Key = TypeVar("Key")
@@ -170,18 +178,25 @@ def apart(
 
 
 def pieces_of(
-    program: RolledProgram, wrt: int, *, packed: bool = False, most_slots: int = FEW_SLOTS.slots
+    program: RolledProgram,
+    wrt: int,
+    *,
+    packed: bool = False,
+    most_inner: int = MOST_INNER,
+    most_slots: int = FEW_SLOTS.slots,
+    short: Size = FEW_SLOTS,
 ) -> tuple[RolledProgram, list[Piece], Inner] | None:
     """Return a program of sums and maps, the pieces that compute its outputs in order, and its inner values.
 
     The program is the given one, with accumulations as sums and bodies cut at outlined sums, which are always inner
-    values. Slots that read the input `wrt` are active. None for nests and chains, for too many ways to read, and for
-    too many inner values, of which a `packed` matrix may have more. Where it has too many still, larger bodies are
-    computed again by all that read them, if no piece then has more than `most_slots` slots to be differentiated in.
+    values, as are sums that are not `short`. Slots that read the input `wrt` are active. None for nests and chains, for
+    too many ways to read, and for too many inner values, of which a `packed` matrix may have more. Where it has too
+    many still, larger bodies are computed again by all that read them, if no piece then has more than `most_slots`
+    slots to be differentiated in.
     """
-    if packed and has_matrices(program):
+    if (packed or most_inner > MOST_INNER) and has_matrices(program):
         draft = Draft(program)
-        draft.steps = [_written(draft, step) for step in program.steps]
+        draft.steps = [_written(draft, step, packed=packed) for step in program.steps]
         program = select(draft.finished(), range(len(program.outputs)), {})  # later steps are fused with the products
     program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
@@ -190,12 +205,12 @@ def pieces_of(
     cut, outlined = with_outlined_sums(program, [wrt])
     program = checked(cut, "cutting bodies at outlined sums", program)
     regions = [region for region, _ in regions_of(program.steps)]
-    most = MOST_INNER_PACKED if packed else MOST_INNER
-    for inlined in (FEW_SLOTS, MANY_SLOTS) if packed else (FEW_SLOTS,):
+    most = MOST_INNER_PACKED if packed else most_inner
+    for inlined in (FEW_SLOTS, MANY_SLOTS) if packed else (short,):
         finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], outlined, inlined), most)
         if all(finder.visit(region) for region in reversed(regions)):
             slots = max((len(parameters_of(piece)) for piece in finder.pieces), default=0)
-            if inlined is FEW_SLOTS or slots <= most_slots:
+            if inlined is not MANY_SLOTS or slots <= most_slots:
                 return program, finder.pieces[::-1], finder.inner
     return None
 
@@ -205,26 +220,28 @@ def parameters_of(piece: Piece) -> list[Slot]:
     return [slot for slot in piece.slots if slot.role != "fixed"]
 
 
-def _written(draft: Draft, step: Step) -> Step:
-    """Return a step; the product of a matrix and a vector of few terms as a loop of sums in a body.
+def _written(draft: Draft, step: Step, *, packed: bool) -> Step:
+    """Return a step; a product of matrices of few terms as a loop of sums in a body.
 
     A matrix of constants is stored anew where the loop would read it in long steps.
     """
     if not isinstance(step, Region) or step.matrix is None or step.matrix.kind != "product":
         return step
-    (number, rows, inner, columns), (left_turned, right_turned) = step.matrix.sizes, step.matrix.transposed
-    if number > 1 or 1 not in (rows, columns) or inner > MOST_TERMS:
+    (number, rows, inner, columns), turned = step.matrix.sizes, step.matrix.transposed
+    most = MOST_TERMS if packed and 1 in (rows, columns) else FEW_TERMS
+    if number > 1 or inner > most:
         return step
-    matrix, vector = step.gathers if columns == 1 else step.gathers[::-1]
-    count, by_rows = (rows, not left_turned) if columns == 1 else (columns, right_turned)
-    values = draft.buffers[matrix.buffer].values
-    if by_rows and values is not None:
-        turned = values[matrix.table.places()].reshape(count, inner).T.ravel()
-        matrix, by_rows = Gather(draft.constants(turned), Affine(0, 1, count * inner)), False
-    along, down = (1, inner) if by_rows else (count, 1)
-    reads = [Gather(matrix.buffer, Affine(matrix.table.first + k * along, down, count)) for k in range(inner)]
-    reads += [Gather(vector.buffer, Affine(vector.table.first + k, 0, count)) for k in range(inner)]
-    return replace(step, body=sums_of_products(1, inner), count=count, gathers=tuple(reads), matrix=None)
+    row, column = (axis.ravel() for axis in np.indices((rows, columns)))
+    operands = zip(step.gathers, (row, column), (rows, columns), (turned[0], not turned[1]), strict=True)
+    reads = list[Gather]()
+    for gather, line, lines, by_terms in operands:
+        buffer, first, values = gather.buffer, gather.table.first, draft.buffers[gather.buffer].values
+        if not by_terms and values is not None:
+            buffer, first = draft.constants(values[gather.table.places()].reshape(lines, inner).T.ravel()), 0
+            by_terms = True
+        places = [first + (k * lines + line if by_terms else line * inner + k) for k in range(inner)]
+        reads += [Gather(buffer, table_of(place)) for place in places]
+    return replace(step, body=sums_of_products(1, inner), count=rows * columns, gathers=tuple(reads), matrix=None)
 
 
 @dataclass(eq=False)
@@ -239,10 +256,10 @@ class Inner:
 
     def note(self, buffer: int, places: Places) -> None:
         """Number the places that have no number yet."""
-        for place in distinct(places).tolist():
-            if self.numbers[buffer][place] < 0:
-                self.numbers[buffer][place] = len(self.places)
-                self.places.append((buffer, place))
+        new = distinct(places)
+        new = new[self.numbers[buffer][new] < 0]
+        self.numbers[buffer][new] = len(self.places) + np.arange(len(new))
+        self.places += [(buffer, place) for place in new.tolist()]
 
     def of(self, buffer: int, places: Places) -> Places:
         """Return the numbers of the values at places."""

@@ -15,10 +15,15 @@ import numpy as np
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import distinct
+from codegen.loops.optimise.reaching_definitions import DENSE_SLOTS
 from codegen.records import dataclass
 from symad.derivatives.linear import linearize
-from symad.derivatives.loops.columns_of_regions import hessian_by_columns, worth_columns
+from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS
+from symad.derivatives.loops.columns_of_regions import cheapest, hessian_by_columns, worth_columns
+from symad.derivatives.loops.full_rows import InnerProducts
 from symad.derivatives.loops.hessian_pieces import (
+    MOST_INNER,
+    MOST_INNER_PACKED,
     Inner,
     Piece,
     RegionDraft,
@@ -72,15 +77,18 @@ def hessian(
     program_of_entries = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
     if program_of_entries is not None or triangle is not None or not worth_columns(program):
         return program_of_entries
-    return hessian_by_columns(program, wrt)
+    products = _scattered(program, wrt, None, format, most_inner=MOST_NUMBERS // program.inputs[wrt].size)
+    return cheapest([each for each in (hessian_by_columns(program, wrt), products) if each is not None])
 
 
-def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
+def _scattered(
+    program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format, most_inner: int = MOST_INNER
+) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    split = pieces_of(program, wrt, packed=triangle is not None)
+    split = pieces_of(program, wrt, packed=triangle is not None, most_inner=most_inner, short=DENSE_SLOTS)
     if split is None:
         return None
-    sweep = _Sweep(*split, wrt)
+    sweep = _Sweep(*split, wrt, packed=triangle is not None)
     sweep.run()
     entry = sweep.low_rank_entry(triangle)
     return None if entry is None else sweep.matrix(entry, program.inputs[wrt].shape, triangle, format)
@@ -117,7 +125,9 @@ class _Second:
 class _Sweep:
     """Visits pieces backward: adjoints of inner values, entries of the Hessian, and the data for `outer`."""
 
-    def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, wrt: int) -> None:
+    def __init__(
+        self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, wrt: int, *, packed: bool
+    ) -> None:
         self.pieces, self.inner = pieces, inner
         self.width = program.inputs[wrt].size
         inner.note(program.first_output, np.zeros(1, dtype=np.int64))
@@ -126,7 +136,11 @@ class _Sweep:
         self.adjoints[int(inner.of(program.first_output, np.zeros(1, dtype=np.int64))[0])] = 1.0
         self.stored = self.assembly.workspace(len(inner))
         self.choosing = chooses(pieces)
-        self.low_rank = LowRank(self.assembly, inner, self.width, guarded=self.choosing)
+        self.low_rank: LowRank | InnerProducts = (
+            LowRank(self.assembly, inner, self.width, guarded=self.choosing)
+            if len(inner) <= (MOST_INNER_PACKED if packed else MOST_INNER) + 1
+            else InnerProducts(self.assembly, inner, self.width, guarded=self.choosing)
+        )
         self.seconds: list[_Second] = []
 
     def run(self) -> None:
@@ -135,6 +149,8 @@ class _Sweep:
 
     def low_rank_entry(self, triangle: Triangle | None) -> list[WrittenEntry] | None:
         """Return the contribution of inner values, a list of one entry or none; None where they fill too much."""
+        if isinstance(self.low_rank, InnerProducts):
+            return self.low_rank.entry(self.pieces)
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write(self.low_rank.numbers)
         return self.low_rank.entry(jacobian, triangle)

@@ -14,8 +14,12 @@ from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.reaching_definitions import MANY_SLOTS
-from symad.derivatives.loops.columns_of_regions import jacobian_by_columns, worth_columns
+from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS
+from symad.derivatives.loops.columns_of_regions import cheapest, jacobian_by_columns, worth_columns
+from symad.derivatives.loops.full_rows import FullRows
 from symad.derivatives.loops.hessian_pieces import (
+    MOST_INNER,
+    MOST_INNER_PACKED,
     Inner,
     Piece,
     RegionDraft,
@@ -69,12 +73,15 @@ def jacobian(
     program_of_entries = None if columns and not sparse else _scattered(program, wrt, sparse, format)
     if program_of_entries is not None or sparse or not worth_columns(program):
         return program_of_entries
-    return jacobian_by_columns(program, wrt)
+    scattered = _scattered(program, wrt, False, format, MOST_NUMBERS // program.inputs[wrt].size)
+    return cheapest([way for way in (jacobian_by_columns(program, wrt), scattered) if way is not None])
 
 
-def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
+def _scattered(
+    program: RolledProgram, wrt: int, sparse: bool, format: Format, most_inner: int = MOST_INNER
+) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
-    split = pieces_of(program, wrt, packed=sparse, most_slots=MANY_SLOTS.slots)
+    split = pieces_of(program, wrt, packed=sparse, most_inner=most_inner, most_slots=MANY_SLOTS.slots)
     if split is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape
@@ -104,7 +111,11 @@ class _EntryWriter:
         self.assembly, self.choosing = Assembly(program), chooses(pieces)
         self.written: list[list[WrittenEntry]] = [[] for _ in program.outputs]
         self.through = [Support(len(inner), {}) for _ in program.outputs]  # S_z of each output
-        self.through_buffers = [self.assembly.workspace(output.size * len(inner)) for output in program.outputs]
+        self.many = len(inner) > MOST_INNER_PACKED
+        self.through_buffers = [
+            self.assembly.workspace(0 if self.many else output.size * len(inner)) for output in program.outputs
+        ]
+        self.weights: list[tuple[int, int, Places, Places]] = []  # output, buffer, places and values, if there are many
 
     def entries(self) -> list[list[WrittenEntry]] | None:
         """Return the entries of each output; None where the inner values fill too much."""
@@ -112,6 +123,8 @@ class _EntryWriter:
             terms = [term for term in piece.terms if term.buffer >= self.program.first_output]
             if terms:
                 self.visit(piece, terms)
+        if self.many:
+            return self.through_rows()
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write({int(n) for support in self.through for places in support.columns.values() for n in places})
         for number in range(len(self.written)):
@@ -142,8 +155,31 @@ class _EntryWriter:
             self.written[number].append(WrittenEntry(draft, node, term.places, slot.places))
             return
         values = self.inner.of(slot.buffer, slot.places)
+        if self.many:
+            weights = self.assembly.workspace(draft.count)
+            draft.result(node, weights, np.arange(draft.count))
+            self.weights.append((number, weights, term.places, values))
+            return
         draft.result(node, self.through_buffers[number], term.places * len(self.inner) + values)
         self.through[number].add(term.places, values)
+
+    def through_rows(self) -> list[list[WrittenEntry]] | None:
+        """Return the entries, with a product S_z Z for each slot; None for values that are not in full rows."""
+        needed, rows = np.zeros(len(self.inner), dtype=bool), FullRows(self.assembly, self.inner, self.width)
+        for *_, values in self.weights:
+            needed[values] = True
+        columns = rows.columns(self.pieces, needed) if needed.any() else np.empty(0, dtype=np.int64)
+        if columns is None:
+            return None
+        for number, buffer, places, values in self.weights if len(columns) else ():
+            draft = flat_draft(len(values) * len(columns))
+            weight = draft.slot(buffer, np.repeat(np.arange(len(values)), len(columns)))
+            slope = draft.slot(rows.buffer, np.add.outer(values, columns * rows.count).ravel())
+            node = times(draft.build, weight, slope, guarded=self.choosing)
+            across = np.repeat(places, len(columns)), np.tile(columns, len(values))
+            self.written[number].append(WrittenEntry(draft, node, *across))
+            self.assembly.pieces.append(draft)
+        return self.written
 
     def through_inner(self, number: int, jacobian: InnerJacobian) -> bool:
         """Note the entries of S_z Z in an output; False for too many."""

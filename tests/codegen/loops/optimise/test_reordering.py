@@ -108,10 +108,10 @@ def test_long_sums_take_their_terms_as_they_lie():
 
 def test_other_sums_are_left():
     by_columns = np.arange(12000).reshape(50, 240).T.ravel()
-    few = np.arange(12000).reshape(300, 40).T.ravel()
+    few = np.arange(12000).reshape(1500, 8).T.ravel()
     for step in (
         sums(by_columns // 240),  # read as they come
         sums(RANDOM.integers(0, 50, 12000), read=Indexed(RANDOM.permutation(12000))),  # read anywhere in any case
-        sums(few // 40, read=Indexed(few)),  # few terms for each
+        sums(few // 8, read=Indexed(few)),  # few terms for each, which are unrolled
     ):
         assert reordered([step]) == [step]
