@@ -45,7 +45,8 @@ from symad.tracing.values.node_builders import Build
 from symad.tracing.values.whole_numbers import note_whole
 
 LARGE = 4096  # elements of the first operation that is recorded; loops are searched for in smaller ones
-SMALL = 256  # elements of later operations, and of one that reads arguments in even steps (`in_lines`)
+SMALL = 256  # elements of later operations, and of one that reads arguments in even steps (`reads_leaves`)
+GATHERED = 512  # and of one that gathers or broadcasts arguments
 SHORT = 32  # terms of a reduction in one body; different exponents of one operation
 FEW_TERMS = 16  # of a product of a matrix and a vector in one body
 SPARSE = 4  # entries for each nonzero from which a product goes through the nonzeros only
@@ -92,20 +93,21 @@ class ArrayLoops:
         """Return build(...) of every element of operands that broadcast to a shape."""
         if build is op.select and (chosen := self.chosen(*operands)) is not None:
             return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape).copy()
-        if math.prod(shape) < self.least and not (self.at_once and self.in_lines(operands, shape)):
+        if math.prod(shape) < self.least and not (self.at_once and self.reads_leaves(operands, shape)):
             return None
         if build is op.power and operands[1].size > 1:
             return self.powers(operands[0], operands[1], shape)
         return self.mapped(build, operands, shape)
 
-    def in_lines(self, operands: Sequence[Nodes], shape: tuple[int, ...]) -> bool:
-        """Whether an operation reads leaves in even steps, each element once. The search for loops would find it too,
-        but at the cost of its rows. Gathered and broadcast operands are left to that search: it finds nests.
+    def reads_leaves(self, operands: Sequence[Nodes], shape: tuple[int, ...]) -> bool:
+        """Whether an operation reads leaves, each once and in even steps if they are few. The search for loops would
+        find it too, but at the cost of its rows, and in part only where many places are read in any order.
         """
         parts, read = self.scope.graph.operands, [nodes for nodes in operands if nodes.size > 1]
-        return math.prod(shape) >= SMALL and all(
-            nodes.shape == shape and not parts[nodes.item(0)] and in_even_steps(nodes) for nodes in read
-        )
+        if math.prod(shape) < SMALL or any(parts[nodes.item(k)] for nodes in read for k in (0, -1)):
+            return False
+        in_lines = all(nodes.shape == shape and in_even_steps(nodes) for nodes in read)
+        return in_lines or math.prod(shape) >= GATHERED
 
     def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of every element, for any number of elements."""

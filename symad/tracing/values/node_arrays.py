@@ -46,13 +46,14 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     return result if axes == standing else in_order(result, standing)
 
 
-def _elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
+def _elementwise(graph: Graph, build: Build, *operands: Nodes, recorded: bool = True) -> Nodes:
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
     if build in _NEUTRAL and (decided := _known_connective(graph, _NEUTRAL[build], operands)) is not None:
         return np.broadcast_to(decided, shape).copy()
-    if (loops := loops_on(graph)) is not None and (written := loops.elementwise(build, operands, shape)) is not None:
+    loops = loops_on(graph) if recorded else None
+    if loops is not None and (written := loops.elementwise(build, operands, shape)) is not None:
         return written  # type: ignore[no-any-return]
     operands = tuple([as_nodes(graph, nodes) for nodes in operands])
     if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
@@ -178,7 +179,8 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
     if (loops := loops_on(graph)) is not None and (written := loops.matmul(a, b)) is not None:
         return _without_axes(np.asarray(written, order="C"), left, right)
     a, b = as_nodes(graph, a), as_nodes(graph, b)
-    products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
+    factors = a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :]
+    products = _elementwise(graph, op.multiply, *factors, recorded=False)  # in few rows that a search finds
     start = None if products.shape[-1] else graph.number(0)
     sums = reduce(graph, op.add, products, products.ndim - 1, initial=start)
     return _without_axes(np.asarray(sums, order="C"), left, right)
