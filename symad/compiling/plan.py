@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from codegen.ir.program import Program, operations_of
-from codegen.ir.region import RolledProgram, regions_of
+from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.loops.loop import Loop, RolledBlock
 from codegen.loops.roll import Roll
 from codegen.pricing.price_table import Price, Way
@@ -159,7 +159,10 @@ class CompilationPlan(Shown):
 
     @property
     def lines(self) -> list[str]:
-        """One line for each loop: how many copies of which lines."""
+        """One line for each loop: how many copies of which lines; of operations that were recorded one by one, fused."""
+        steps = self.primal.program.steps if self.primal is not None else ()
+        if len(self.loops) > 1 and self.primal.traced.loops and all(isinstance(step, Region) for step in steps):
+            return [line_of(step) for step in steps if isinstance(step, Region)]
         return [line_of(loop) for loop in self.loops]
 
     def summary(self) -> CompilationPlan:
@@ -190,14 +193,16 @@ class CompilationPlan(Shown):
 _HEADER = ("way", "operations", "written", "a call", "to build", "")
 
 
-def line_of(loop: Loop) -> str:
+def line_of(loop: Loop | Region) -> str:
     """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
     if isinstance(loop, RolledBlock):
         return f"{loop.origin}: {'; '.join(map(line_of, loop.found)) or _whole(loop.program)}"
+    if isinstance(loop, Region) and loop.matrix is not None:
+        return f"{loop.origin}: {loop.matrix.description}"
     where = f" of {loop.origin}" if loop.origin else ""
-    around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""
+    around = f" around {counted(len(loop.inside), 'loop')}" if isinstance(loop, Loop) and loop.inside else ""
     operations = operations_of(loop.body)
-    if not operations and all(use.kind == "sum" for use in loop.results):
+    if not operations and all(use.kind in ("sum", "add") for use in loop.results):
         return f"{loop.count} terms{where} added up: one loop"
     return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop{around}"
 

@@ -129,8 +129,21 @@ def _fused(first: Region, second: Region, known: Bodies) -> Region:
         known[key] = body, first.body, second.body  # references keep their ids valid
     body = known[key][0]
     moved = [replace(use, output=use.output + len(first.body.outputs)) for use in second.results]
-    origins = dict.fromkeys(origin for region in (first, second) for origin in region.origin.split(", ") if origin)
-    return Region(body, first.count, tuple(gathers), (*first.results, *moved), origin=", ".join(origins))
+    return Region(body, first.count, tuple(gathers), (*first.results, *moved), origin=_origin(first, second))
+
+
+def _origin(first: Region, second: Region) -> str:
+    """Return where two bodies were written, the lines of a file together: "forces.py:12-16"."""
+    lines: dict[str, list[int]] = {}
+    for origin in (*first.origin.split(", "), *second.origin.split(", ")):
+        file, _, numbers = origin.rpartition(":")
+        known = numbers.replace("-", "").isdigit()
+        lines.setdefault(file if known else origin, []).extend(map(int, numbers.split("-") if known else ()))
+    return ", ".join(f"{file}:{_span(numbers)}" if numbers else file for file, numbers in lines.items() if file)
+
+
+def _span(lines: list[int]) -> str:
+    return f"{min(lines)}-{max(lines)}" if min(lines) < max(lines) else str(min(lines))
 
 
 def _body_of_both(

@@ -90,26 +90,26 @@ def test_slopes_of_branches_not_taken_do_not_count():
     np.testing.assert_allclose(matrix, sa.hessian(f)(c), rtol=1e-10, atol=1e-10)
 
 
-def predicted(f, x):
+def operations(f, x):
     planned = sa.plan(f, x)
-    (price,) = [way.priced.call for way in planned.candidates if way.way == planned.chosen]
-    return price
+    (executed,) = [way.executed for way in planned.candidates if way.way == planned.chosen]
+    return executed
 
 
 @pytest.mark.parametrize("size", [12, 16, 32, 40, 64])
 def test_one_more_column_costs_little_more(size):
-    """At 41 columns the 100 x n numbers of this function become more than are searched for loops."""
+    """At 41 columns the 100 x n numbers were more than are searched for loops, and cost 12 times as much."""
     costs = []
     for columns in (size, size + 1):
         data = np.random.default_rng(columns).normal(size=(100, columns))
         centre = sa.hessian(lambda c, data=data: np.sum(np.exp(-0.01 * np.sum((data - c) ** 2, axis=1))))
-        costs.append(predicted(centre, np.zeros(columns)))
+        costs.append(operations(centre, np.zeros(columns)))
     assert costs[1] < 1.3 * costs[0] * ((size + 1) / size) ** 2
 
 
 @pytest.mark.parametrize("atoms", [52, 64])
 def test_one_more_atom_costs_little_more(atoms):
-    """At 53 atoms the differences of places become more than are searched for loops; sums of 3 squares are unrolled."""
+    """At 53 atoms the differences of places were more than are searched for loops; sums of 3 squares are unrolled."""
     costs = []
     for count in (atoms, atoms + 1):
         i, j = np.triu_indices(count, 1)
@@ -118,5 +118,5 @@ def test_one_more_atom_costs_little_more(atoms):
             squares = np.sum((x.reshape(count, 3)[i] - x.reshape(count, 3)[j]) ** 2, axis=1)
             return np.sum(squares**-6 - squares**-3)
 
-        costs.append(predicted(sa.grad(energy), np.arange(3.0 * count)))
+        costs.append(operations(sa.grad(energy), np.arange(3.0 * count)))
     assert costs[1] < 1.3 * costs[0]

@@ -10,7 +10,7 @@ import pytest
 import symad as sa
 from codegen.ir.region import regions_of
 from symad.compiling.candidates import primal_of, traced_with_loops
-from symad.tracing.control.array_loops import LARGE, SMALL, ArrayLoops
+from symad.tracing.control.array_loops import GATHERED, LARGE, SMALL, ArrayLoops
 
 RNG = np.random.default_rng(5)
 DATA = RNG.normal(size=(300, 20))
@@ -206,9 +206,10 @@ def test_what_is_done_twice_is_one_loop():
 
 
 def test_small_arrays_are_written_out():
-    rows = np.random.default_rng(2).permutation(LARGE - 1)
+    rows = np.random.default_rng(2).permutation(GATHERED - 1)
     assert not traced_with_loops(lambda x: np.sum(np.sin(x)), (Y[: SMALL - 1],)).loops
-    assert not traced_with_loops(lambda x: np.sum(np.sin(x[rows])), (Y[: LARGE - 1],)).loops
+    assert not traced_with_loops(lambda x: np.sum(np.sin(x[rows])), (Y[: GATHERED - 1],)).loops
+    assert not traced_with_loops(lambda x: np.sum(np.sin(np.ones((60, 3)) @ x.reshape(3, -1))), (Y[:63],)).loops
 
 
 @pytest.mark.parametrize(
@@ -217,8 +218,8 @@ def test_small_arrays_are_written_out():
         (lambda x: np.sin(x[1:] - x[:-1]), 2),
         (lambda x: x.reshape(2, -1)[:, ::2] * 2, 1),
         (lambda x: x[:-1] * np.arange(1.0, len(x)), 1),
-        (lambda x: np.square(x[np.r_[0 : len(x) - 1, 0]]), 0),  # which has an element twice
-        (lambda x: x[:20, None] - x[None, :20], 0),  # pairs: found as a nest
+        (lambda x: np.square(x[np.r_[0 : len(x) - 1, 0]]), 1),  # which has an element twice
+        (lambda x: x[:20, None] - x[None, :20], 0),  # few pairs: found as a nest
         (lambda x: np.sin(x[np.triu_indices(30, 1)[0]]) ** 2, 0),  # and so is what is done to them
     ],
 )
