@@ -159,7 +159,7 @@ class CompilationPlan(Shown):
 
     @property
     def lines(self) -> list[str]:
-        """One line for each loop: how many copies of which lines; of operations that were recorded one by one, fused."""
+        """One line for each loop, of operations on arrays as they are fused: how many copies of which lines."""
         steps = self.primal.program.steps if self.primal is not None else ()
         if len(self.loops) > 1 and self.primal.traced.loops and all(isinstance(step, Region) for step in steps):
             return [line_of(step) for step in steps if isinstance(step, Region)]
