@@ -160,9 +160,11 @@ class CompilationPlan(Shown):
     @property
     def lines(self) -> list[str]:
         """One line for each loop, of operations on arrays as they are fused: how many copies of which lines."""
-        steps = self.primal.program.steps if self.primal is not None else ()
-        if len(self.loops) > 1 and self.primal.traced.loops and all(isinstance(step, Region) for step in steps):
-            return [line_of(step) for step in steps if isinstance(step, Region)]
+        recorded = len(self.loops) > 1 and self.primal is not None and self.primal.traced.loops
+        if self.primal is not None and recorded and not any(isinstance(loop, RolledBlock) for loop in self.loops):
+            steps = self.primal.program.steps
+            if all(isinstance(step, Region) for step in steps):
+                return [line_of(step) for step in steps if isinstance(step, Region) and step.count > 1]
         return [line_of(loop) for loop in self.loops]
 
     def summary(self) -> CompilationPlan:
@@ -197,8 +199,6 @@ def line_of(loop: Loop | Region) -> str:
     """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
     if isinstance(loop, RolledBlock):
         return f"{loop.origin}: {'; '.join(map(line_of, loop.found)) or _whole(loop.program)}"
-    if isinstance(loop, Region) and loop.matrix is not None:
-        return f"{loop.origin}: {loop.matrix.description}"
     where = f" of {loop.origin}" if loop.origin else ""
     around = f" around {counted(len(loop.inside), 'loop')}" if isinstance(loop, Loop) and loop.inside else ""
     operations = operations_of(loop.body)

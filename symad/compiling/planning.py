@@ -18,6 +18,7 @@ from codegen.collector import fewer_collections
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
 from codegen.ir.program import Program, operations_of
+from codegen.ir.region import Nest
 from codegen.limits import limits
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
@@ -67,6 +68,9 @@ CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by ot
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
+LARGEST_BY_COLUMNS = (
+    20_000  # the same, and entries, where loops go through it for every column: 5 times those of sweeps
+)
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 SEARCHES = "a loop that ends when it has found something would not end in straight lines"
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
@@ -314,8 +318,9 @@ class _Search:
         if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
             return None
-        if self.primal is not None and self.primal.program.executed > LARGEST_SWEEP and loops is not None:
-            self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
+        largest = LARGEST_BY_COLUMNS if self.by_columns(loops) else LARGEST_SWEEP
+        if self.primal is not None and self.primal.program.executed > largest and loops is not None:
+            self.refuse("sweep", f"its function has more than {largest} operations")
             return None
         few = columns_of(self.composition, self.args)
         if self.options.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
@@ -350,7 +355,7 @@ class _Search:
         """Straight lines: priced from another way if that suffices, else written down."""
         if not self.recipes and not self.written_down and not self.options.without_loops:
             return self.counted(self.traced)
-        if loops is not None and loops.rolled is not None:
+        if loops is not None and loops.rolled is not None and not self.by_columns(loops):
             rolled = loops.rolled.program
             return Candidate("straight", rolled.executed, rolled.executed, unrolled_work(rolled).price)
         written_out = self.written_out
@@ -360,6 +365,18 @@ class _Search:
             if tall and CLEARLY * sweep.price.total() < written_out.price.total():
                 return written_out
         return self.written_straight()
+
+    def by_columns(self, loops: Candidate | None) -> bool:
+        """Whether loops go through a function that is not large for every column of a matrix: a fact about the loops.
+
+        Its straight lines and its sweep, which leave out what is 0, may have far fewer operations.
+        """
+        if loops is None or loops.rolled is None or not self.makes_matrix or self.written_down:
+            return False
+        assert self.primal is not None
+        nested = any(isinstance(step, Nest) for step in loops.rolled.program.steps)
+        entries = sum(output.size for output in loops.rolled.program.outputs)
+        return nested and max(self.primal.program.executed, entries) <= LARGEST_BY_COLUMNS
 
     def written_straight(self) -> Candidate:
         if not self.recipes and not self.written_down:

@@ -82,7 +82,7 @@ class InnerProducts:
 
     def entry(self, pieces: Sequence[Piece]) -> list[WrittenEntry] | None:
         """Return the entry of the whole matrix, a list of one or none; None for values that are not in full rows."""
-        needed = self.crossing.any(axis=1)
+        needed: NDArray[np.bool_] = np.asarray(self.crossing.any(axis=1))
         diagonal = len(self.curves) == 1 and not needed.any()
         for _, numbers, others in self.curves.values():
             needed[numbers] = needed[others] = True
@@ -114,12 +114,12 @@ class InnerProducts:
             places = np.add.outer(columns * count, np.arange(count)).ravel()
             draft.result(draft.slot(source, places), packed, np.arange(width * count))
             assembly.pieces.append(draft)
-        rows = [Gather(buffer, Affine(0, 1, width * count)) for buffer in (left, right)]
+        first, second = (Gather(buffer, Affine(0, 1, width * count)) for buffer in (left, right))
         operation, whole = MatrixOperation("product", (1, width, count, width), (False, True)), width * width
         assembly.pieces += (
-            [matrix_region(operation, rows, [Result(0, target, Affine(0, 1, whole), "store")])]
+            [matrix_region(operation, [first, second], [Result(0, target, Affine(0, 1, whole), "store")])]
             if crosses
-            else lower_products(*rows, width, count, target)
+            else lower_products(first, second, width, count, target)
         )
         i, j = (axis.ravel() for axis in np.indices((width, width)))
         draft = flat_draft(whole)

@@ -48,6 +48,8 @@ LARGE = 4096  # elements of the first operation that is recorded; loops are sear
 SMALL = 256  # elements of later operations, and of one that reads arguments in even steps (`reads_leaves`)
 GATHERED = 512  # and of one that gathers or broadcasts arguments
 SHORT = 32  # terms of a reduction in one body; different exponents of one operation
+MANY_PRODUCTS = 6  # of matrices, after which smaller ones are recorded too: written out, their rounds have long bodies
+PRODUCT, TERMS = 100, 8  # terms of such products, and of each of their sums
 FEW_TERMS = 16  # of a product of a matrix and a vector in one body
 SPARSE = 4  # entries for each nonzero from which a product goes through the nonzeros only
 NARROW = 64  # sums side by side; fewer are added one after the other
@@ -64,6 +66,7 @@ class ArrayLoops:
     least: int = LARGE
     products: int = LARGE  # terms of a first product of matrices
     at_once: bool = True  # whether a first operation on arguments in even steps needs SMALL elements only
+    multiplied: int = 0  # products of matrices that are not quite small
     written_down: int = 0  # recorded loops, with those of inner scopes
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
@@ -248,7 +251,10 @@ class ArrayLoops:
         stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         rows, inner, columns = *left.shape[-2:], right.shape[-1]
         number = math.prod(stack)
-        if number * rows * inner * columns < min(self.least, self.products) or not self.moves((left, right)):
+        terms = number * rows * inner * columns
+        self.multiplied += terms >= PRODUCT and inner > TERMS
+        least = self.products if self.multiplied <= MANY_PRODUCTS or inner <= TERMS else PRODUCT
+        if terms < min(self.least, least) or not self.moves((left, right)):
             return None
         if "truth" in map(self.kind, (left, right)):
             return None

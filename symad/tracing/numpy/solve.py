@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import symad.tracing.values.node_arrays as node_arrays
 from symad.errors import LimitError, TraceError
@@ -23,8 +24,10 @@ from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.known_numbers import reaches, values_of
 
 LARGEST = 100  # rows of a matrix that is written out: n**3 / 3 operations
-LOOPED = 24  # rows from which on the matrix of a function that is compiled is factorized as a whole
+LOOPED = 10  # rows from which on the matrix of a function that is compiled is factorized as a whole
+TRIANGULAR = 24  # rows of such a matrix that is or becomes a triangle, which has fewer operations
 _LARGEST_LOOPED = 320  # rows of such a matrix whose operations are written down one by one
+FACTORED = 1000  # rows of an ordinary matrix that is factorized while tracing, which takes half a second
 FACTORIZED = 4  # rows from which on the matrix of a function that is called on numbers is factorized by NumPy
 _LARGEST_BY_MINORS = 10  # rows of a matrix with a zero pivot whose determinant is expanded: n * 2**(n - 1) operations
 
@@ -138,7 +141,7 @@ def inv(a: Any) -> Any:
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
     """The solution of a x = b by elimination with partial pivoting (see `_eliminated`); b is a vector if it is 1-D."""
-    if isinstance(a, np.ndarray) and not is_traced(a) and a.dtype.kind == "f":
+    if isinstance(a, np.ndarray) and not is_traced(a) and a.dtype.kind in "fiub":
         b = traced(b)
     else:
         a, b = together(a, b)
@@ -182,14 +185,15 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     _check(name, a)
     if len(b) != n:
         raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
-    if (writer := matrix_writer(a, b)) is not None:
+    writer = matrix_writer(a, b)
+    if not is_traced(a) and (writer is None or (n <= FACTORED and not writer.on_numbers)):
+        return _solve_ordinary(a, b)
+    if writer is not None:
         if not is_traced(a) and not np.linalg.slogdet(a)[0]:
             raise np.linalg.LinAlgError("Singular matrix")
         a, b = together(a, b)
         solution = wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
         return _raising_where_caught(solution, a, "Singular matrix")
-    if not is_traced(a):
-        return _solve_ordinary(a, b)
     if not n:
         return b
     known_values(a, np.linalg.inv)  # which raises an error where it meets a pivot of zero, as NumPy's solve does
@@ -228,21 +232,35 @@ def matrix_writer(a: Any, *others: Any, least: int | None = None) -> Any:
 
 def _solve_ordinary(a: Any, b: Any) -> Any:
     """Return the solution for an ordinary matrix: only what is done to the traced right-hand side is written out."""
-    a, b = a.copy(), b.copy()
+    factors, order = _factorized(a)
+    if len(a) >= TRIANGULAR and np.count_nonzero(factors) >= TRIANGULAR**2:
+        right = b[order].reshape(len(a), -1)
+        lower, upper = np.tril(factors, -1) + np.eye(len(a)), np.triu(factors)
+        forward = substituted(*together(lower, right), turned=False)
+        return substituted(*together(upper.T, forward), turned=True).reshape(b.shape)
+    b = b[order]
+    for k in range(len(a)):
+        below = k + 1 + np.flatnonzero(factors[k + 1 :, k])
+        b[below] = b[below] - np.multiply.outer(factors[below, k], b[k])
+    for k in reversed(range(len(a))):
+        b[k] = b[k] / factors[k, k]
+        above = np.flatnonzero(factors[:k, k])
+        b[above] = b[above] - np.multiply.outer(factors[above, k], b[k])
+    return b
+
+
+def _factorized(a: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """Return the factors of a matrix in one, the lower one without its diagonal of 1, and the order of its rows."""
+    a, order = a.astype(np.float64), np.arange(len(a))
     for k in range(len(a)):
         place = k + int(np.argmax(np.abs(a[k:, k])))
         if a[place, k] == 0:
             raise np.linalg.LinAlgError("Singular matrix")
-        a[[k, place]], b[[k, place]] = a[[place, k]], b[[place, k]]
+        a[[k, place]], order[[k, place]] = a[[place, k]], order[[place, k]]
         below = k + 1 + np.flatnonzero(a[k + 1 :, k])
-        factors = a[below, k] / a[k, k]
-        a[below, k + 1 :] -= np.multiply.outer(factors, a[k, k + 1 :])
-        b[below] = b[below] - np.multiply.outer(factors, b[k])
-    for k in reversed(range(len(a))):
-        b[k] = b[k] / a[k, k]
-        above = np.flatnonzero(a[:k, k])
-        b[above] = b[above] - np.multiply.outer(a[above, k], b[k])
-    return b
+        a[below, k] = a[below, k] / a[k, k]
+        a[below, k + 1 :] -= np.multiply.outer(a[below, k], a[k, k + 1 :])
+    return a, order
 
 
 def back_substituted(rows: Any) -> Any:
@@ -265,7 +283,7 @@ def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -
         raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {place}")
     if known is None and a.scope.deciding() is not None and is_caught() and np.any(np.diagonal(a) == 0):
         raise np.linalg.LinAlgError("singular matrix: resolution failed")
-    if (writer := matrix_writer(a, right, least=least)) is not None:
+    if (writer := matrix_writer(a, right, least=TRIANGULAR if least is None else least)) is not None:
         return wrap(writer.triangular(a.nodes, right.nodes, turned), a.scope)
     check_size("solve_triangular", a)
     lower = np.tril(a)
@@ -381,7 +399,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 def _cholesky_one(a: Any) -> Any:
     _check("cholesky", a)
-    if (writer := matrix_writer(a)) is not None:
+    if (writer := matrix_writer(a, least=TRIANGULAR)) is not None:
         return wrap(writer.cholesky(a.nodes), a.scope)
     lower = np.zeros_like(a)
     for i in range(len(a)):

@@ -9,8 +9,9 @@ import pytest
 
 import symad as sa
 from codegen.ir.region import regions_of
+from codegen.loops.loop import RolledBlock
 from symad.compiling.candidates import primal_of, traced_with_loops
-from symad.tracing.numpy.solve import LOOPED
+from symad.tracing.numpy.solve import LOOPED, TRIANGULAR
 
 RNG = np.random.default_rng(17)
 N = 10
@@ -24,6 +25,7 @@ X = np.array([0.3, 1.2, 0.7])
 def fewer_rows(monkeypatch):
     """Matrices of 8 rows are large: elimination on numbers, which these are compared with, takes long."""
     monkeypatch.setattr("symad.tracing.numpy.solve.LOOPED", 8)
+    monkeypatch.setattr("symad.tracing.numpy.solve.TRIANGULAR", 8)
 
 
 def kernel_matrix(x):
@@ -93,9 +95,38 @@ def test_second_derivatives(name):
 
 def test_large_matrices_are_factorized_by_loops(monkeypatch):
     monkeypatch.undo()
-    for n, by_loops in ((LOOPED - 1, False), (LOOPED, True)):
-        traced = traced_with_loops(lambda a: np.linalg.cholesky(a), (np.eye(n),))
-        assert (traced.count_ops() < n) == by_loops == (len(traced.loops) == 1)
+    for function, least in ((np.linalg.cholesky, TRIANGULAR), (np.linalg.inv, LOOPED)):
+        for n, by_loops in ((least - 1, False), (least, True)):
+            traced = traced_with_loops(lambda a, function=function: function(a), (np.eye(n),))
+            assert (traced.count_ops() < n) == by_loops == (len(traced.loops) == 1)
+
+
+@pytest.mark.parametrize("n", [5, 23, 24, 60])
+def test_an_ordinary_matrix_is_factorized_while_tracing(n, monkeypatch):
+    monkeypatch.undo()
+    a, b = np.random.default_rng(n).permutation(RNG.normal(size=(n, n)) + 2 * np.eye(n)), RNG.normal(size=(n, 2))
+
+    def solved(b):
+        return np.linalg.solve(a, np.sin(b))
+
+    whole = [loop.program.name for loop in traced_with_loops(solved, (b,)).loops if isinstance(loop, RolledBlock)]
+    assert len(whole) == (2 if n >= TRIANGULAR else 0)
+    np.testing.assert_allclose(sa.compile(solved, b)(b), np.linalg.solve(a, np.sin(b)), rtol=1e-11, atol=1e-12)
+    jacobian = sa.compile(sa.jacobian(lambda x: np.linalg.solve(a, x)), b[:, 0])(b[:, 0])
+    np.testing.assert_allclose(jacobian, np.linalg.inv(a), rtol=1e-9, atol=1e-11)
+
+
+def test_ordinary_matrices_with_few_entries_singular_or_of_integers(monkeypatch):
+    monkeypatch.undo()
+    x = RNG.normal(size=60)
+    bands = 3 * np.eye(60, dtype=int) + np.eye(60, k=1, dtype=int)
+    assert not traced_with_loops(lambda x: np.linalg.solve(bands, x), (x,)).loops  # written out: 120 operations
+    dense = bands + np.arange(3600).reshape(60, 60) % 7
+    for matrix in (bands, dense):
+        kernel = sa.compile(lambda x, matrix=matrix: np.linalg.solve(matrix, x), x)
+        np.testing.assert_allclose(kernel(x), np.linalg.solve(matrix, x), rtol=1e-10, atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        sa.compile(lambda x: np.linalg.solve(np.ones((60, 60)), x), x)
 
 
 def test_pivots_follow_the_numbers_of_the_call():
