@@ -43,6 +43,16 @@ def seconds_a_call(function, arguments, calls=200):
     return min(times)
 
 
+def swing(generator):
+    """Return the states of a pendulum of 2 links at some times: pydy's `System` with a generator."""
+    system = n_link_pendulum_on_cart(2, cart_force=False)
+    system.times = np.linspace(0.0, 1.0, 5)
+    system.constants = dict.fromkeys(system.constants_symbols, 1.0)
+    system.initial_conditions = dict.fromkeys(system.states, 0.1)
+    system.generate_ode_function(generator=generator)
+    return system.integrate()
+
+
 def main():
     system = n_link_pendulum_on_cart(LINKS, cart_force=True)
     states = np.linspace(0.1, 0.9, 2 * (LINKS + 1))
@@ -53,6 +63,7 @@ def main():
         found.append(function(*arguments))
         print(f"{name}: built in {seconds:.2f} s, {1e6 * seconds_a_call(function, arguments):.0f} us a call")
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
+    np.testing.assert_allclose(swing(KernelGenerator), swing("lambdify"), rtol=1e-6, atol=1e-9)
 
 
 if __name__ == "__main__":

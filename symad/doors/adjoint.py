@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from symad.compiling.native import compile
 from symad.doors.callbacks import Array
 from symad.doors.systems import System
 from symad.doors.with_solve_ivp import Integrator, SystemKernels, integrated
@@ -38,8 +37,7 @@ def value_and_gradient(
     _require(ahead)
     states = ahead.sol(times).T
     states[0], states[-1] = start, ahead.y[:, -1]
-    examples = states, q
-    value, (of_states, of_q) = compile(value_and_grad(objective, argnums=(0, 1)), *examples)(*examples)
+    value, (of_states, of_q) = value_and_grad(objective, argnums=(0, 1))(states, q)
     by = replace(by, atol=float(np.min(by.atol)))  # of the adjoint state, which has other numbers
     w = np.append(of_states[-1], np.zeros(q.size))
     pending = times.size - 1  # where w begins

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,19 @@ def test_one_module_binds_llvm() -> None:
         if any(target.startswith("llvmlite.binding") for target in targets(node, name, path.name == "__init__.py"))
     }
     assert len(binders) <= 1, sorted(binders)
+
+
+def test_no_machine_code_comes_along() -> None:
+    """As SECURITY.md says: what is spelled in bytes are single instructions, and nothing is unpacked from text."""
+    for name, path in modules(ROOT).items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+                assert len(node.value) < 32, (name, node.lineno)
+            if isinstance(node, ast.Attribute):
+                assert not re.fullmatch("[ab]\\d+(hex)?decode", node.attr), (name, node.lineno)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "bytes.fromhex":
+                spelled = node.args[0]
+                assert not isinstance(spelled, ast.Constant) or len(spelled.value) < 80, (name, node.lineno)
 
 
 PLANTED = {

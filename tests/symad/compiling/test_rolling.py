@@ -252,3 +252,24 @@ def test_a_sweep_is_traced_once(monkeypatch):
     kernel = sa.compile(sa.hessian(lambda x: np.sum(np.tanh(weights.T @ np.tanh(weights @ x)))), np.ones(8))
     assert kernel.stats.strategy in ("sweep", "rolled")
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("name", ["logistic", "map", "pairs"])
+def test_the_code_does_not_grow_with_the_size_of_arrays(name: str) -> None:
+    """As the page of loops says: only inputs, places and constants are looked at one by one."""
+
+    def compiled(n: int) -> sa.Kernel:
+        data, (i, j) = np.linspace(-1.0, 1.0, n).reshape(-1, 4), np.tril_indices(n // 100, -1)
+        functions = {
+            "logistic": (lambda w: np.sum(np.log1p(np.exp(-(data @ w)))), np.zeros(4)),
+            "map": (lambda x: np.sum(np.sin(x) * np.exp(-x * x)), np.zeros(n)),
+            "pairs": (lambda x: np.sum((x[i] - x[j]) ** 4), np.zeros(n // 100)),
+        }
+        f, x = functions[name]
+        return sa.compile(sa.grad(f), x)
+
+    small, large = compiled(80_000), compiled(240_000)
+    assert small.stats.strategy == large.stats.strategy == "rolled"
+    lines = [len(kernel.llvm.splitlines()) for kernel in (small, large)]  # a table is one line
+    assert lines[1] < 1.1 * lines[0]
+    assert large.program.operations == small.program.operations

@@ -104,6 +104,32 @@ def test_a_pushforward_is_not_dearer_than_a_gradient_may_be(part: int) -> None:
     assert not report, "\n".join(report)
 
 
+# What the page of derivatives says of functions that are mostly one dear operation: gradient with value, hvp, jvp.
+DEAR: dict[str, tuple[Function, tuple[int, int, int]]] = {
+    "powers": (lambda a, b: a**b, (11, 29, 12)),
+    "arctan2": (np.arctan2, (6, 20, 7)),
+    "hypot": (np.hypot, (5, 12, 5)),
+    "remainder": (np.remainder, (6, 10, 7)),
+    "maximum": (np.maximum, (5, 10, 5)),
+    "logaddexp": (np.logaddexp, (5, 10, 6)),
+    "max": (lambda a, b: np.max(a) * b[0], (5, 10, 7)),
+}
+
+
+@pytest.mark.parametrize("name", DEAR)
+def test_operations_that_are_dear(name: str) -> None:
+    head, bounds = DEAR[name]
+    x = np.linspace(0.5, 1.0, 24)
+
+    def total(x: Any) -> Any:
+        return np.sum(head(x[1:], x[:-1]))
+
+    derived = operations(sa.value_and_grad(total), x), operations(product_with_hessian(total), x, x)
+    pushed = operations(lambda x, v: sa.jvp(total, (x,), (v,)), x, x)
+    ratios = np.array([*derived, pushed]) / operations(total, x)
+    assert np.all(ratios <= bounds), ratios
+
+
 def test_the_cost_of_a_gradient_does_not_depend_on_the_number_of_inputs() -> None:
     f = chained_rosenbrock
 
