@@ -236,7 +236,7 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     _check_options(options)
     if f is None:
         return lambda g: jit(g, **options)
-    transformed = Transformed(_jitted(f, options, lambda: ()))
+    transformed = Transformed.of(_jitted(f, options, lambda: ()), f)
     update_wrapper(transformed, f)
     transformed.made_by = jit, (f,), dict(options)
     return transformed

@@ -302,18 +302,19 @@ class Graph(RowTable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return encode_rows(self)
+        return encode_rows(self) | {"ruled": list(self.rules)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         heads, rows, atoms = decode_rows(state)
+        ruled = frozenset(state["ruled"])
         self.__init__()  # type: ignore[misc]
         for node, (head, operands) in enumerate(zip(heads, rows, strict=True)):
             if not operands:
                 self.leaf(atoms[node])
-            elif head is Alias and len(operands) == 1:
-                self.alias(operands[0])
-            elif head is Alias:
+            elif node in ruled:  # without operands it is a stopped value, whose rule nobody asks
                 self.ruled(operands[0], operands[1:], _rule_left_behind)
+            elif head is Alias:
+                self.alias(operands[0])
             else:
                 self.node(head, *operands)
 

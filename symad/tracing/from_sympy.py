@@ -175,8 +175,8 @@ def from_program(program: Kernel | Program | RolledProgram) -> TracedFormula:
     """Return a program, or that of a kernel, as a trace and function of its input arrays; loops are written out.
 
     `.let()` is its let form, as of `sympy.cse`, and `.expr()` its SymPy expressions. Several outputs are a tuple; that
-    of a sparse matrix is its packed data. LimitError for more than five million operations (see `codegen.unroll`),
-    ArgumentError for what is neither a program nor a kernel.
+    of a sparse matrix is its packed data. A program keeps no `stop_gradient` and no `custom_derivative`. LimitError for
+    more than five million operations (see `codegen.unroll`), ArgumentError for what is no program and no kernel.
 
     >>> import symad as sa
     >>> total = sa.compile(lambda x: sa.sum_over(lambda a: a**2, x), np.zeros(3), roll="always")

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 from symad.reach.reach_walk import ROWS
+from symad.tracing.calling.function_names import name_of
 
 Function = Callable[..., Any]
 
@@ -30,8 +31,10 @@ class Transformed(partial[Any]):
 
     @classmethod
     def of(cls, function: Function, f: Function) -> Transformed:
-        """Return a function with the module and qualified name of f."""
-        return update_wrapper(cls(function), f, ("__module__", "__qualname__"), ())  # type: ignore[return-value]
+        """Return a function with the module and names of f; an object that is called has the name of its class."""
+        transformed: Any = update_wrapper(cls(function), f, ("__module__", "__qualname__"), ())
+        transformed.__name__ = name_of(f)
+        return transformed  # type: ignore[no-any-return]
 
     def with_function(self, function: Function) -> Transformed:
         """Return the same with another function inside."""

@@ -63,6 +63,15 @@ def test_a_pickled_graph_is_the_same_table():
     assert copy.alias(x) == len(graph)
 
 
+def test_a_stopped_value_of_a_pickled_graph_has_no_derivative():
+    graph = Graph()
+    x = graph.leaf(X)
+    stopped, parameter = graph.stopped(x), graph.alias(x)
+    copy = pickle.loads(pickle.dumps(graph))
+    assert (set(copy.rules), set(graph.rules)) == ({stopped}, {stopped})
+    assert copy.operands[stopped] == copy.operands[parameter] == (x,)
+
+
 def test_a_chain_of_a_hundred_thousand_nodes_is_ordinary():
     graph = Graph()
     node = graph.leaf(X)

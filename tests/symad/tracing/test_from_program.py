@@ -79,3 +79,13 @@ def test_a_kernel_with_long_sums_may_stand_in_a_branch():
     kernel = sa.compile(sa.grad(f), np.ones(3))
     for point, scale in ((np.array([1.0, 2.0, 3.0]), 1.0), (np.array([-1.0, 2.0, 3.0]), 2.0)):
         np.testing.assert_allclose(kernel(point), np.full(3, scale * np.cos(point.sum())), rtol=1e-14)
+
+
+def test_a_program_keeps_no_stopped_gradient() -> None:
+    """As the page says: its derivatives are those of the operations in it."""
+
+    def f(x):
+        return x * sa.stop_gradient(x)
+
+    assert sa.grad(f)(3.0) == 3.0
+    assert sa.grad(sa.from_program(sa.compile(f, 1.0)))(3.0) == 6.0

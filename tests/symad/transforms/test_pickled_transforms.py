@@ -67,6 +67,8 @@ PICKLED: dict[str, Callable[..., Any]] = {
     "value and all derivatives": sa.value_gradient_hessian(energy),
     "gradient of a partial function": sa.grad(partial(energy)),
     "gradient of an object": sa.grad(Scaled()),
+    "jit of an object": sa.jit(Scaled()),
+    "vmap of a partial function": sa.vmap(partial(np.sin)),
 }
 
 
