@@ -29,12 +29,14 @@ def _floor_divide(graph: Graph, left: int, right: int) -> int:
     folded = fold(graph, (left, right), lambda a, b: a // b if b else None, np.floor_divide)
     if folded is not None:
         return folded
-    if constant(graph, right) == 0:
+    divisor = constant(graph, right)
+    if divisor == 0:
         return op.divide(graph, left, right)
     whole = op.subtract(graph, left, op.remainder(graph, left, right))
     signed = _with_sign(graph, whole, left)  # a difference that is 0 has lost the sign
     quotient = graph.node(h.rint, op.divide(graph, signed, right))
-    return quotient if constant(graph, right) is not None else _or_by_zero_or_infinity(graph, left, right, quotient)
+    is_ordinary = divisor is not None and abs(divisor) < math.inf
+    return quotient if is_ordinary else _or_by_zero_or_infinity(graph, left, right, quotient)
 
 
 def _or_by_zero_or_infinity(graph: Graph, left: int, right: int, quotient: int) -> int:

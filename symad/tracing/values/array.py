@@ -252,8 +252,11 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         return as_pythons(Scalar(int(self.nodes.item(*index)), self.scope))  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:
-        """Return nested lists of traced scalars."""
-        return self.__array__().tolist()
+        """Return nested lists of traced numbers of Python's."""
+        numbers = self.__array__().copy()
+        for place, number in enumerate(numbers.flat):
+            numbers.flat[place] = as_pythons(number)
+        return numbers.tolist()
 
     def fill(self, value: Any) -> None:
         """Set every element."""

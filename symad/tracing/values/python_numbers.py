@@ -23,7 +23,7 @@ from symad.tracing.calling.recorded_errors import discarding_recorded_errors, in
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, is_symad, user_frame
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.constant_nodes import constant, is_boolean
+from symad.tracing.values.constant_nodes import as_number, constant, is_boolean
 from symad.tracing.values.known_numbers import is_symbolic, number_of, truth_of
 
 NUMBERS = frozenset({int, float, bool})
@@ -61,6 +61,17 @@ def note_result(graph: Graph, result: int, operands: Sequence[int], *, by_operat
         graph.floats.add(result)
     else:
         graph.floats.discard(result)
+
+
+def as_count(graph: Graph, node: int, other: int) -> int:
+    """Return an operand of an operator whose other one is given: True of Python is the int 1, that of NumPy is not."""
+    if node not in graph.floats or not is_boolean(graph, node):
+        return node
+    if not (is_pythons(graph, other) or other in graph.atoms):
+        return node
+    count = as_number(graph, node)
+    graph.integers.add(count)
+    return count
 
 
 def as_pythons(value: Any, *, own: bool = False) -> Any:

@@ -35,6 +35,7 @@ from symad.tracing.values.scalar_operators import (
     bitwise,
     division,
     equality,
+    inverted,
     order,
     power,
     reflected,
@@ -139,8 +140,7 @@ class Scalar(TracedNumber):
     __eq__, __ne__ = equality(np.equal), equality(np.not_equal)
     __neg__, __pos__, __abs__ = unary(np.negative), unary(np.positive), unary(np.absolute)
 
-    def __invert__(self) -> Any:
-        return np.invert(self)
+    __invert__ = inverted
 
     __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
 

@@ -23,13 +23,22 @@ from symad.tracing.calling.user_place import is_library, segment_at, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.object_arrays import check_order
-from symad.tracing.values.python_numbers import NUMBERS, as_truth, check_division, check_power, is_pythons, note_result
+from symad.tracing.values.python_numbers import (
+    NUMBERS,
+    as_count,
+    as_truth,
+    check_division,
+    check_power,
+    is_pythons,
+    note_result,
+)
 from symad.tracing.values.traced import Traced, is_left_to
 from symad.tracing.values.whole_numbers import are_whole, keeping_integers
 
 Operator = Callable[..., Any]  # a method of traced numbers
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 _NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
+_COUNTING = frozenset({"add", "multiply", "subtract", "negative", "positive", "absolute"})  # not so of NumPy's truths
 _SEQUENCES = frozenset({list, tuple, str, bytes, bytearray})
 
 
@@ -45,10 +54,10 @@ class TracedNumber(Traced):
 
 def binary(ufunc: np.ufunc) -> Operator:
     name = ufunc.__name__
-    build = UFUNCS[name]
+    build, counts = UFUNCS[name], name in _COUNTING
 
     def method(self: TracedNumber, other: Any) -> Any:
-        kind, scope, by_operator = type(other), self.scope, True
+        kind, scope, by_operator, left = type(other), self.scope, True, self.node
         if kind is type(self):
             if other.scope is not scope:
                 scope = join(scope, other.scope)
@@ -64,9 +73,11 @@ def binary(ufunc: np.ufunc) -> Operator:
             return NotImplemented if answers else ufunc(self, other)
         if not scope.open:
             scope.check_open()
-        node = build(scope.graph, self.node, right)
+        if counts and by_operator and scope.graph.floats:
+            left = as_count(scope.graph, left, right)
+        node = build(scope.graph, left, right)
         if scope.graph.integers:
-            node = keeping_integers(scope.graph, name, node, (self.node, right))
+            node = keeping_integers(scope.graph, name, node, (left, right))
         if scope.graph.floats:
             operands = (self.node,) if kind in NUMBERS else (self.node, right)
             note_result(scope.graph, node, operands, by_operator=by_operator)
@@ -124,7 +135,9 @@ def equality(ufunc: np.ufunc) -> Operator:
         if isinstance(other, _NO_NUMBERS):
             return NotImplemented
         if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
-            return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
+            return (
+                self if other is equal else unary(np.logical_not)(self)
+            )  # c == True is c: SymPy's Piecewise asks it of its conditions
         result = compare(self, _as_float(other) if type(other) is Decimal else other)
         return _as_pythons(result, sys._getframe(1))
 
@@ -171,18 +184,20 @@ def order(ufunc: np.ufunc, sign: str) -> Operator:
 
 def reflected(ufunc: np.ufunc) -> Operator:
     name = ufunc.__name__
-    build = UFUNCS[name]
+    build, counts = UFUNCS[name], name in _COUNTING
 
     def method(self: TracedNumber, other: Any) -> Any:
-        scope = self.scope
+        scope, right = self.scope, self.node
         if type(other) not in NUMBERS:
             return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
         if not scope.open:
             scope.check_open()
         left = scope.graph.number(other)
-        node = build(scope.graph, left, self.node)
+        if counts and scope.graph.floats:
+            right = as_count(scope.graph, right, left)
+        node = build(scope.graph, left, right)
         if scope.graph.integers:
-            node = keeping_integers(scope.graph, name, node, (left, self.node))
+            node = keeping_integers(scope.graph, name, node, (left, right))
         if scope.graph.floats:
             note_result(scope.graph, node, (self.node,))
         if node >= scope.graph.placed:
@@ -232,15 +247,17 @@ def _pythons_node(number: TracedNumber, other: Any) -> int | None:
 
 def unary(ufunc: np.ufunc) -> Operator:
     name = ufunc.__name__
-    build = UFUNCS[name]
+    build, counts = UFUNCS[name], name in _COUNTING
 
     def method(self: TracedNumber) -> TracedNumber:
-        scope = self.scope
+        scope, operand = self.scope, self.node
         if not scope.open:
             scope.check_open()
-        node = build(scope.graph, self.node)
+        if counts and scope.graph.floats:
+            operand = as_count(scope.graph, operand, operand)
+        node = build(scope.graph, operand)
         if scope.graph.integers:
-            node = keeping_integers(scope.graph, name, node, (self.node,))
+            node = keeping_integers(scope.graph, name, node, (operand,))
         if scope.graph.floats:
             note_result(scope.graph, node, (self.node,))
         if node >= scope.graph.placed:
@@ -260,6 +277,18 @@ def bitwise(ufunc: np.ufunc) -> Operator:
         return ufunc(self, other)
 
     return method
+
+
+def inverted(self: TracedNumber) -> Any:
+    """The operator ~. Of True and False of Python it is -2 and -1, which no code means."""
+    if self.node in self.scope.graph.floats and is_boolean(self.scope.graph, self.node):
+        raise TraceError(
+            "~ of a comparison of numbers of Python's",
+            where=user_place(),
+            why="Python computes -2 for True and -1 for False, which are both true",
+            do="write np.logical_not(condition), or (not condition)",
+        )
+    return np.invert(self)  # type: ignore[call-overload]
 
 
 def swapped(ufunc: np.ufunc) -> Operator:

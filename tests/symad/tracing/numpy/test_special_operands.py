@@ -59,3 +59,15 @@ def test_values_at_special_operands_are_numpys(name: str) -> None:
             values.append(np.array([gradient(point)[0]]))
         for value in values:
             np.testing.assert_allclose(value, expected, rtol=4e-16, err_msg=f"{name} of {operands}")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
+def test_values_beside_a_special_constant_are_numpys(name: str) -> None:
+    for constant in OPERANDS:
+        for f in (lambda x, c=constant: FUNCTIONS[name](x, c), lambda x, c=constant: FUNCTIONS[name](c, x)):
+            points = np.array(OPERANDS)
+            expected = np.broadcast_to(f(points), points.shape)
+            np.testing.assert_allclose(
+                sa.compile(f, points)(points), expected, rtol=4e-16, err_msg=f"{name}, {constant}"
+            )

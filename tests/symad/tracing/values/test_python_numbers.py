@@ -174,6 +174,49 @@ def test_questions_about_a_number_have_pythons_answers(name):
     assert sa.value_and_grad(f)(x)[0] == pytest.approx(f(x), rel=1e-15)
 
 
+COUNTS = {
+    "sum of two": lambda x: (x > 0.5) + (x > 1) + 0.0,
+    "with a constant": lambda x: (True + (x > 1)) * x,
+    "difference": lambda x: ((x > 0.5) - (x > 1)) * x,
+    "product": lambda x: ((x > 0.5) * (x > 1) + (x > 1)) * x,
+    "negative": lambda x: -(x > 1) * x,
+    "zero": lambda x: math.copysign(1.0, -((x > 5) - (x > 6))),
+    "sign": lambda x: +(x > 0.5) + abs(-(x > 1)) + 0.5,
+    "place": lambda x: [x, 2 * x, 3 * x][(x > 0.5) + (x > 1)],
+    "count": lambda x: sum([x] * ((x > 0.5) + (x > 1))),
+    "quotient": lambda x: x / ((x > 0.5) + (x > 1) + True),
+    "compared": lambda x: ((x > 1) == False) + (x > 0.5) + 0.0,  # noqa: E712
+    "whole numbers": lambda x: (int(x) > 0) + (int(2 * x) > 0) + 0.0,
+    "elements of a list": lambda x: (lambda v: (v[0] > 0.5) + (v[1] > 1))((x * np.ones(2)).tolist()) + 0.0,
+    "item": lambda x: (lambda v: (v[0].item() > 0.5) + (v[1].item() > 1))(x * np.ones(2)) + 0.0,
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_comparisons_are_counted_as_ints(name: str) -> None:
+    f = COUNTS[name]
+    kernel = sa.compile(f, 0.7)
+    for x in (0.25, 0.7, 2.0):
+        assert sa.value_and_grad(f)(x)[0] == kernel(x) == f(x)
+
+
+def test_comparisons_of_elements_are_counted_as_numpy_does() -> None:
+    def f(x):
+        return ((x[0] > 1) + (x[1] > 1)) * x[0]
+
+    x = np.array([2.0, 3.0])
+    assert f(x) == sa.value_and_grad(f)(x)[0] == sa.compile(f, x)(x) == 2.0
+
+
+def test_the_complement_of_a_comparison_is_refused() -> None:
+    """Python's ~True is -2, which is true; of an element of an array it is False."""
+    with pytest.raises(sa.errors.TraceError, match=r"~ of a comparison of numbers of Python's.*logical_not"):
+        sa.compile(lambda x: np.where(~(x > 1), x, -x), 0.7)
+    x = np.array([0.5, 2.0])
+    f = lambda x: np.where(~(x > 1), x, -x)  # noqa: E731
+    assert sa.compile(f, x)(x).tolist() == f(x).tolist()
+
+
 LINEAR = {
     "solve": lambda x: np.linalg.solve(np.array([[1.0, x], [1.0, 2.0]]), np.ones(2))[0],
     "inv": lambda x: np.linalg.inv(np.array([[1.0, x], [1.0, 2.0]]))[0, 0],
