@@ -65,7 +65,7 @@ COMPARISONS = {
     "une": "{} != {}", "uge": "!({} < {})", "ugt": "!({} <= {})", "ule": "!({} > {})", "ult": "!({} >= {})",
     "ord": "!isunordered({}, {})", "uno": "isunordered({}, {})",
 }  # fmt: skip
-LOGIC = {"and": "&", "or": "|", "xor": "^"}
+LOGIC = {"and": "{} ? {} : 0", "or": "{} ? 1 : {}", "xor": "{} ^ {}"}  # gcc 12 takes hours for long chains of & and |
 PATTERNS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "neg": "-{}", "not": "!{}",
     "select": "{} ? {} : {}",
@@ -202,7 +202,7 @@ class _CFunctionWriter:
                 operands[position - 1] = f"-{operands[position - 1]}"
             return self.called.call(FUNCTIONS[row[0]], operands)
         if row[0] == "logic":
-            return f"{operands[0]} {LOGIC[row[1]]} {operands[1]}"
+            return LOGIC[row[1]].format(*operands)
         if row[0] == "number":
             return f"({self.called.scalar}){operands[0]}"
         pattern = COMPARISONS.get(row[1]) if row[0] == "compare" else PATTERNS.get(row[0])

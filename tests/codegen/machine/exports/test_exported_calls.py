@@ -5,6 +5,7 @@ Sums in loops are compared up to the last bits.
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import symad as sa
 from tests.support.call_table import Row
-from tests.support.exported import STRICT, build, needs_compiler, run
+from tests.support.exported import STRICT, build, compiler, needs_compiler, run
 from tests.support.exported_calls import check_exports, exported_rows
 
 ROWS = exported_rows()
@@ -47,6 +48,25 @@ def test_orders_and_places_have_the_same_bits_in_c(size: int, dtype: Any, tmp_pa
             files = f"f{number}_test.c", f"f{number}.{form}"
             path = build(tmp_path, f"t{number}{form}", *STRICT, "-O2", "-ffp-contract=off", *files)
             assert run(path) == "ok\n", (name, form)
+
+
+def counted(x: Any) -> Any:
+    """A histogram with weights: each store asks for each place, and the next one asks for all of them again."""
+    bins = np.zeros(8)
+    for value in x:
+        bins[min(max(int(value * 2), 0), 7)] += value
+    return bins
+
+
+@needs_compiler
+def test_chains_of_conditions_are_compiled_in_a_second(tmp_path: Path) -> None:
+    """Chains of & and | took gcc 12 hours."""
+    x = np.array([0.3, 0.5, 0.6, 0.7, 0.8])
+    kernel = sa.compile(lambda x: sa.grad(lambda z: np.sum(counted(z)))(x), x, roll="never")
+    kernel.export(tmp_path, "f", points=[(x,), (-x,)], library=False)
+    command = [*compiler(), *STRICT, "-O2", "-ffp-contract=off", "f_test.c", "f.c", "-lm", "-o", "t"]
+    subprocess.run(command, cwd=tmp_path, timeout=60, check=True)
+    assert run(tmp_path / "t") == "ok\n"
 
 
 @needs_compiler
