@@ -96,6 +96,19 @@ def _whole(function: Function) -> Function:
     return apply
 
 
+def _exact_sum(values: Any) -> Any:
+    """Return the sum as in twice the precision: rounding errors of the additions are added up too.
+
+    Source: Ogita, Rump and Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005).
+    """
+    total = errors = 0.0
+    for value in values:
+        before, total = total, total + value
+        added = total - before
+        errors = errors + ((before - (total - added)) + (value - added))
+    return np.where(np.isfinite(errors), total + errors, total)
+
+
 MATH: dict[str, Function] = {
     "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
     "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": _whole(np.ceil), "copysign": np.copysign,
@@ -104,7 +117,7 @@ MATH: dict[str, Function] = {
     "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
     "frexp": np.frexp,
     "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
-    "tan": np.tan, "tanh": np.tanh, "trunc": _whole(np.trunc), "ldexp": np.ldexp, "fsum": lambda values: sum(values),
+    "tan": np.tan, "tanh": np.tanh, "trunc": _whole(np.trunc), "ldexp": np.ldexp, "fsum": _exact_sum,
     "dist": _distance, "log": _log,
     "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _remainder,
     "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),

@@ -238,6 +238,24 @@ def test_matrices_without_a_result_are_handled(name):
     assert kernel(2.0) == (-4.0, -4.0)
 
 
+SUMS = {
+    "terms that cancel": lambda x: math.fsum([x, 1e16, x * x, -1e16]),
+    "tenths": lambda x: math.fsum([x * 0 + 0.1] * 10),
+    "an infinity": lambda x: math.fsum([x, math.inf]),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_fsum_loses_no_digits(name: str) -> None:
+    f = SUMS[name]
+    kernel, slope = sa.compile(f, 0.7), sa.compile(sa.grad(f), 0.7)
+    for x in (0.3, 0.7, 2.5):
+        assert sa.value_and_grad(f)(x) == (f(x), slope(x))
+        assert kernel(x) == f(x)
+        if name == "terms that cancel":
+            assert slope(x) == 1 + 2 * x
+
+
 def _to_round(digits: int) -> list[float]:
     """Return numbers at and beside the middle between two decimal numbers, of many sizes, and others."""
     random = np.random.default_rng(digits + 30)
