@@ -29,7 +29,7 @@ RAISING = {  # an expression of a number x > 0 that may raise an error, or be re
     "repeat": "np.sum(np.repeat(TB, int(x))) * x", "range": "sum(range(int(x))) * x",
     "bytes": "bytes([int(x)])[0] * x", "chr": "len(chr(int(x))) * x", "ulp": "math.ulp(x) * x",
     "text": "float(str(x)) * x", "format": "float(f'{x:.3f}') * x", "log": "math.log(x - 1.0) * x",
-    "sqrt": "math.sqrt(x - 1.0) * x", "acos": "math.acos(x) * x", "exp": "math.exp(400.0 * x) * 1e-300",
+    "pole": "math.pow(int(x), -1) * x", "sqrt": "math.sqrt(x - 1.0) * x", "acos": "math.acos(x) * x", "exp": "math.exp(400.0 * x) * 1e-300",
     "power": "(x - 1.0) ** 0.5 * x", "length": "len(x) * x", "iterated": "sum(x) * x", "called": "x(2.0)",
     "attribute": "x.spam * x", "shape": "x.shape[0] * x", "converted": "float(x) * math.sin(x)",
     "array": "np.array([x, 1.0]).sum() * x", "stored": "stored(x)", "next": "next(iter(LIST[int(x) :])) * x",

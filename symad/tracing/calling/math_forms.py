@@ -49,7 +49,8 @@ def _raise_as(name: str, result: Scalar, args: tuple[Any, ...]) -> None:
     if np.isnan(result) & ~reduce(np.logical_or, map(np.isnan, numbers)):
         raise ValueError("math domain error")
     if np.isinf(result) & reduce(np.logical_and, map(np.isfinite, numbers)):
-        raise ValueError("math domain error") if name in _WITH_POLES else OverflowError("math range error")
+        at_a_pole = name in _WITH_POLES or (name == "pow" and numbers[0] == 0)
+        raise ValueError("math domain error") if at_a_pole else OverflowError("math range error")
 
 
 _WITH_POLES = frozenset({"log", "log2", "log10", "log1p", "atanh", "lgamma", "gamma"})
