@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial, reduce
 
 import sympy as sp
 
@@ -88,13 +89,34 @@ def _binomial_mass(graph: Graph, k: int, n: int, p: int) -> int:
 
 
 def _voigt(graph: Graph, u: int, sigma: int, gamma: int) -> int:
-    """Re w((u + i gamma)/(sqrt(2) sigma)) / (sqrt(2 pi) sigma); Cauchy's density for sigma = 0."""
+    """Re w(z/(sqrt(2) sigma)) / (sqrt(2 pi) sigma) for z = u + i gamma, unless its slope in sigma would cancel."""
     scale = op.multiply(graph, graph.number(math.sqrt(2)), sigma)
     real = graph.node(s.faddeeva_real, graph.number(0), op.divide(graph, u, scale), op.divide(graph, gamma, scale))
     voigt = op.divide(graph, real, op.multiply(graph, graph.number(math.sqrt(math.pi)), scale))
-    squares = op.add(graph, op.multiply(graph, u, u), op.multiply(graph, gamma, gamma))
-    cauchy = op.divide(graph, gamma, op.multiply(graph, graph.number(math.pi), squares))
-    return op.select(graph, UFUNCS["equal"](graph, sigma, graph.number(0)), cauchy, voigt)
+    size, at_least = graph.node(h.hypot, u, gamma), UFUNCS["greater_equal"]
+    conditions = [at_least(graph, size, op.multiply(graph, graph.number(40), sigma)), UFUNCS["isfinite"](graph, size)]
+    conditions += [at_least(graph, width, graph.number(0)) for width in (sigma, gamma)]
+    is_narrow = reduce(partial(UFUNCS["logical_and"], graph), conditions)
+    return op.select(graph, is_narrow, _narrow_voigt(graph, u, sigma, gamma, size), voigt)
+
+
+def _narrow_voigt(graph: Graph, u: int, sigma: int, gamma: int, size: int) -> int:
+    """Im (1 + t (1 + 3 t (1 + 5 t (...)))) / (pi z), t = (sigma/z)**2, z = u - i gamma: Cauchy's density first."""
+    inverse = tuple(op.divide(graph, op.divide(graph, part, size), size) for part in (u, gamma))
+    ratio = tuple(op.multiply(graph, sigma, part) for part in inverse)
+    square, one = _complex_product(graph, ratio, ratio), graph.number(1)
+    total = one, graph.number(0)
+    for odd in (9, 7, 5, 3, 1):
+        real, imaginary = _complex_product(graph, square, total)
+        factor = graph.number(odd)
+        total = op.add(graph, one, op.multiply(graph, factor, real)), op.multiply(graph, factor, imaginary)
+    return op.multiply(graph, graph.number(1 / math.pi), _complex_product(graph, inverse, total)[1])
+
+
+def _complex_product(graph: Graph, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int]:
+    (a, b), (c, d) = left, right
+    products = [op.multiply(graph, first, second) for first, second in ((a, c), (b, d), (a, d), (b, c))]
+    return op.subtract(graph, *products[:2]), op.add(graph, *products[2:])
 
 
 def _radian(graph: Graph, degrees: int, minutes: int, seconds: int) -> int:
