@@ -191,7 +191,7 @@ def ellipkm1(build: Builder, p: int, u: int) -> int:
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-_FLAT, _WIDE = Fraction(1, 8), 3.2  # moduli and angles up to which the quadrature has 15 digits
+_FLAT = Fraction(1, 8)  # the modulus up to which the quadrature has 15 digits
 
 
 def _incomplete_moment(build: Builder, z: int, m: int, power: Fraction) -> int:
@@ -206,11 +206,17 @@ def _incomplete_moment(build: Builder, z: int, m: int, power: Fraction) -> int:
 
 
 def incomplete(build: Builder, z: int, m: int, power: Fraction, direct: int) -> int:
-    """The derivative of an incomplete elliptic integral in m: as an integral for small m, where formulas are 0/0."""
-    sign = Fraction(1, 2) if power < Fraction(-1, 2) else Fraction(-1, 2)
-    near = build.mul(build.number(sign), _incomplete_moment(build, z, m, power))
-    is_flat = _less(build, build.call(sp.Abs, m), _FLAT)
-    return build.select(_all(build, is_flat, _less(build, build.call(sp.Abs, z), _WIDE)), near, direct)
+    """The derivative of an incomplete elliptic integral in m: as an integral for small m, where formulas are 0/0.
+
+    Whole half turns of the angle z are complete integrals.
+    """
+    slopes = power < Fraction(-1, 2)
+    pi = build.graph.leaf(sp.pi)
+    turns = build.call(h.rint, build.div(z, pi))
+    complete = build.mul(build.two, turns, _moment(build, 1, int(slopes), m))
+    rest = _incomplete_moment(build, build.sub(z, build.mul(turns, pi)), m, power)
+    near = build.mul(build.number(Fraction(1 if slopes else -1, 2)), build.add(complete, rest))
+    return build.select(_less(build, build.call(sp.Abs, m), _FLAT), near, direct)
 
 
 def elliptic_f_in_m(build: Builder, p: int, z: int, m: int) -> int:

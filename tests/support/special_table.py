@@ -243,8 +243,8 @@ ROWS = [
     row("ellipk(m)", mp.ellipk, 0.5, -1.2, 0.0),
     row("ellipkm1(p)", lambda p: mp.ellipk(1 - p), 0.5, 1e-9, 1e-30, 1e6),
     row("ellipe(m)", mp.ellipe, 0.5, -1.2, 0.0),
-    row("ellipkinc(phi, m)", mp.ellipf, (0.7, 0.5), (-0.3, 0.2), (0.7, 1e-9), (0.7, 0.0)),
-    row("ellipeinc(phi, m)", mp.ellipe, (0.7, 0.5), (-0.3, 0.2), (0.7, 1e-9), (0.7, 0.0)),
+    row("ellipkinc(phi, m)", mp.ellipf, (0.7, 0.5), (-0.3, 0.2), (0.7, 1e-9), (0.7, 0.0), (20.0, 1e-9), (-3.0, 0.0)),
+    row("ellipeinc(phi, m)", mp.ellipe, (0.7, 0.5), (-0.3, 0.2), (0.7, 1e-9), (0.7, 0.0), (20.0, 1e-9), (-3.0, 0.0)),
     *[output("ellipj(u, m)", k, lambda u, m, kind=kind: jacobi_value(kind, u, m),
         (0.7, 0.5), (-3.0, 0.2), constants=(1,))
       for k, kind in enumerate(("sn", "cn", "dn", "am"))],
