@@ -109,6 +109,7 @@ ORDERED = ((0, 0.7), (1, 4.5), (2.5, 3.0))
 WHOLE = ((0, 0.7), (1, 4.5), (3, 1.2))
 DEGREES = ((0, 0.7), (1, 0.7), (4, -0.4), (5, 1.0), (5, 1e-9))
 PAIRS = ((0.7, 1.1), (3.0, 2.5))
+WIDTHS = ((0.3, 0.5, 0.7), (-8.0, 0.4, 1e-3), (2.0, 1.5, 0.0), (0.3, 1e-9, 0.7))
 
 ROWS = [
     row("erf(x)", mp.erf, 0.7, -3.0),
@@ -121,7 +122,7 @@ ROWS = [
     row("ndtr(x)", mp.ncdf, -20.0, 0.4),
     row("log_ndtr(x)", exact.log_ndtr, *NORMAL_POINTS, -1e4),
     row("ndtri(p)", lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), 0.3, 1e-9, 0.9),
-    row("voigt_profile(x, sigma, gamma)", _voigt, (0.3, 0.5, 0.7), (-8.0, 0.4, 1e-3), (2.0, 1.5, 0.0), (0.3, 1e-9, 0.7)),
+    row("voigt_profile(x, sigma, gamma)", _voigt, *WIDTHS),
     row("owens_t(h, a)", exact.owens_t, (0.3, 0.4), (-1.2, 2.0)),
     row("stdtr(df, t)", exact.stdtr, (3.5, 0.7), (2.0, -1.2), (40.0, 3.0)),
     row("stdtrit(df, p)", d.stdtrit_value, (3.5, 0.7), (2.0, 1e-6)),

@@ -6,7 +6,9 @@ Counts are rounded down, as SciPy's functions round them: their derivatives in t
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
+from functools import partial, reduce
 
 import sympy as sp
 
@@ -31,6 +33,12 @@ def _one(graph: Graph) -> int:
     return graph.number(1)
 
 
+def _where_ordered(graph: Graph, value: int, *pairs: tuple[int, int]) -> int:
+    """The value where all pairs are in order, NaN elsewhere."""
+    ordered = [UFUNCS["less_equal"](graph, *pair) for pair in pairs]
+    return op.select(graph, reduce(partial(UFUNCS["logical_and"], graph), ordered), value, graph.number(math.nan))
+
+
 def _chi_square(head: Head) -> Build:
     """A distribution function of chi-square: an incomplete gamma function of (v/2, x/2)."""
     return composed(lambda graph, v, u: graph.node(head, _half(graph, v), _half(graph, u)))
@@ -49,7 +57,9 @@ def _variance_ratio(below: Head, above: Head) -> Build:
         whole = op.add(graph, second, product)
         low = graph.node(below, *shapes, op.divide(graph, product, whole))
         high = graph.node(above, *shapes[::-1], op.divide(graph, second, whole))
-        return op.select(graph, graph.node(sp.StrictLessThan, product, second), low, high)
+        value = op.select(graph, graph.node(sp.StrictLessThan, product, second), low, high)
+        ends = graph.number(sys.float_info.min), graph.number(sys.float_info.max)
+        return _where_ordered(graph, value, *[pair for v in (first, second) for pair in ((ends[0], v), (v, ends[1]))])
 
     return composed(build)
 
@@ -63,18 +73,30 @@ def _variance_ratio_inverse(graph: Graph, first: int, second: int, p: int) -> in
 
 
 def _poisson(head: Head) -> Build:
-    """A distribution function of Poisson: an incomplete gamma function of (floor(k) + 1, mean)."""
-    return composed(lambda graph, k, mean: graph.node(head, op.add(graph, graph.node(sp.floor, k), _one(graph)), mean))
+    """A distribution function of Poisson: an incomplete gamma function of (floor(k) + 1, mean), k not below 0."""
+
+    def build(graph: Graph, k: int, mean: int) -> int:
+        inside = graph.node(head, op.add(graph, graph.node(sp.floor, k), _one(graph)), mean)
+        return _where_ordered(graph, inside, (graph.number(0), k))
+
+    return composed(build)
 
 
 def _successes(head: Head, is_whole: bool = False) -> Build:
-    """A distribution function of the binomial distribution: of beta with (k + 1, n - k); its end from n on."""
+    """A distribution function of the binomial distribution: of beta with (k + 1, n - k); its end at n.
+
+    The stated conditions are SciPy's; its distributions, of whole numbers, have their own.
+    """
 
     def build(graph: Graph, k: int, n: int, p: int) -> int:
         count = k if is_whole else graph.node(sp.floor, k)
         inside = graph.node(head, op.add(graph, count, _one(graph)), op.subtract(graph, n, count), p)
-        end = graph.number(1 if head is s.betaincc else 0)
-        return op.select(graph, UFUNCS["less"](graph, count, n), inside, end)
+        is_below, zero, one = head is s.betaincc, graph.number(0), _one(graph)
+        value = op.select(graph, UFUNCS["less"](graph, count, n), inside, one if is_below else zero)
+        if is_whole:
+            return value
+        value = value if is_below else op.select(graph, UFUNCS["less"](graph, count, zero), one, value)
+        return _where_ordered(graph, value, (count, n), (zero, p), (p, one), *[(zero, count)] * is_below)
 
     return composed(build)
 
@@ -143,7 +165,7 @@ def _near_terms(graph: Graph, u: int, with_slope: bool) -> list[tuple[int, int]]
 
 def _kolmogorov(graph: Graph, u: int, far: int, near: int, at_zero: int) -> int:
     inside = op.select(graph, UFUNCS["less"](graph, u, graph.number(_KOLMOGOROV_MIDDLE)), near, far)
-    return op.select(graph, UFUNCS["less"](graph, graph.number(0), u), inside, graph.number(at_zero))
+    return op.select(graph, UFUNCS["less_equal"](graph, u, graph.number(0)), graph.number(at_zero), inside)
 
 
 def _kolmogorov_above(graph: Graph, u: int) -> int:

@@ -233,6 +233,35 @@ def test_counting_functions_have_scipys_conventions():
             sa.grad(f)(5.0)
 
 
+OUTSIDE = {
+    "pdtr": [(-1.0, 0.7), (-0.5, 3.0), (2.0, 0.7), (2.0, -0.1)],
+    "pdtrc": [(-1.0, 0.7), (-0.5, 3.0), (2.0, 0.7)],
+    "bdtr": [(-1.0, 3, 0.3), (6.0, 5, 0.3), (5.0, 5, 0.3), (2.0, 5, 1.2), (2.0, 5, -0.1), (5.0, 5, 1.2), (2.0, 5, 0.3)],
+    "bdtrc": [(-1.0, 3, 0.3), (6.0, 5, 0.3), (5.0, 5, 0.3), (2.0, 5, 1.2), (-1.0, 5, 1.2), (2.0, 5, 0.3)],
+    "fdtr": [
+        (0.0, 4.5, 0.7),
+        (np.inf, 4.5, 0.7),
+        (3.0, 0.0, 0.7),
+        (3.0, np.inf, 0.7),
+        (-1.0, 2.0, 0.7),
+        (3.0, 4.5, 0.7),
+    ],
+    "fdtrc": [(0.0, 4.5, 0.7), (np.inf, 4.5, 0.7), (3.0, 0.0, 0.7), (3.0, np.inf, 0.7), (3.0, 4.5, 0.7)],
+    "kolmogorov": [(np.nan,), (-1.0,), (0.0,), (0.7,)],
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_outside_of_their_domains_distributions_are_nan_as_scipys(name: str) -> None:
+    f = getattr(special, name)
+    for *others, last in OUTSIDE[name]:
+        expected = f(*others, last)
+        value, slope = sa.value_and_grad(lambda x, o=others: f(*o, x))(last)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        np.testing.assert_allclose(sa.compile(lambda x, o=others: f(*o, x), 0.5)(last), expected, rtol=1e-12)
+        assert np.isnan(slope) or not np.isnan(expected)
+
+
 def test_lambertw_is_real():
     assert sa.compile(special.lambertw, 0.0)(2.0) == pytest.approx(special.lambertw(2.0).real, rel=1e-15)
     with pytest.raises(TraceError, match="lambertw on branch 1"):
