@@ -33,10 +33,11 @@ def _one(graph: Graph) -> int:
     return graph.number(1)
 
 
-def _where_ordered(graph: Graph, value: int, *pairs: tuple[int, int]) -> int:
-    """The value where all pairs are in order, NaN elsewhere."""
+def _where_ordered(graph: Graph, value: int, argument: int, *pairs: tuple[int, int]) -> int:
+    """The value where all pairs are in order; elsewhere NaN, and NaN are all derivatives."""
     ordered = [UFUNCS["less_equal"](graph, *pair) for pair in pairs]
-    return op.select(graph, reduce(partial(UFUNCS["logical_and"], graph), ordered), value, graph.number(math.nan))
+    outside = op.multiply(graph, graph.number(math.nan), op.add(graph, value, argument))
+    return op.select(graph, reduce(partial(UFUNCS["logical_and"], graph), ordered), value, outside)
 
 
 def _chi_square(head: Head) -> Build:
@@ -59,7 +60,9 @@ def _variance_ratio(below: Head, above: Head) -> Build:
         high = graph.node(above, *shapes[::-1], op.divide(graph, second, whole))
         value = op.select(graph, graph.node(sp.StrictLessThan, product, second), low, high)
         ends = graph.number(sys.float_info.min), graph.number(sys.float_info.max)
-        return _where_ordered(graph, value, *[pair for v in (first, second) for pair in ((ends[0], v), (v, ends[1]))])
+        return _where_ordered(
+            graph, value, u, *[pair for v in (first, second) for pair in ((ends[0], v), (v, ends[1]))]
+        )
 
     return composed(build)
 
@@ -77,7 +80,7 @@ def _poisson(head: Head) -> Build:
 
     def build(graph: Graph, k: int, mean: int) -> int:
         inside = graph.node(head, op.add(graph, graph.node(sp.floor, k), _one(graph)), mean)
-        return _where_ordered(graph, inside, (graph.number(0), k))
+        return _where_ordered(graph, inside, mean, (graph.number(0), k))
 
     return composed(build)
 
@@ -96,7 +99,7 @@ def _successes(head: Head, is_whole: bool = False) -> Build:
         if is_whole:
             return value
         value = value if is_below else op.select(graph, UFUNCS["less"](graph, count, zero), one, value)
-        return _where_ordered(graph, value, (count, n), (zero, p), (p, one), *[(zero, count)] * is_below)
+        return _where_ordered(graph, value, p, (count, n), (zero, p), (p, one), *[(zero, count)] * is_below)
 
     return composed(build)
 
