@@ -35,7 +35,7 @@ def _floor_divide(graph: Graph, left: int, right: int) -> int:
     whole = op.subtract(graph, left, op.remainder(graph, left, right))
     signed = _with_sign(graph, whole, left)  # a difference that is 0 has lost the sign
     quotient = graph.node(h.rint, op.divide(graph, signed, right))
-    is_ordinary = divisor is not None and abs(divisor) < math.inf
+    is_ordinary = divisor is not None and -math.inf < divisor < math.inf
     return quotient if is_ordinary else _or_by_zero_or_infinity(graph, left, right, quotient)
 
 

@@ -28,14 +28,21 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.object_arrays import asked_by_an_index, boxed, check_making, check_truth
-from symad.tracing.values.python_numbers import NUMBERS, as_pythons, check_rounding, is_pythons, note_result, rounded_to
+from symad.tracing.values.python_numbers import (
+    NUMBERS,
+    as_count,
+    as_pythons,
+    check_rounding,
+    is_pythons,
+    note_result,
+    rounded_to,
+)
 from symad.tracing.values.scalar_operators import (
     TracedNumber,
     binary,
     bitwise,
     division,
     equality,
-    inverted,
     order,
     power,
     reflected,
@@ -140,7 +147,9 @@ class Scalar(TracedNumber):
     __eq__, __ne__ = equality(np.equal), equality(np.not_equal)
     __neg__, __pos__, __abs__ = unary(np.negative), unary(np.positive), unary(np.absolute)
 
-    __invert__ = inverted
+    def __invert__(self) -> Any:
+        is_pythons_truth = as_count(self.scope.graph, self.node, self.node) != self.node
+        return -self - 1 if is_pythons_truth else np.invert(self)  # ~True is -2
 
     __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
 

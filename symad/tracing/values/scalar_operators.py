@@ -279,17 +279,5 @@ def bitwise(ufunc: np.ufunc) -> Operator:
     return method
 
 
-def inverted(self: TracedNumber) -> Any:
-    """The operator ~. Of True and False of Python it is -2 and -1, which no code means."""
-    if self.node in self.scope.graph.floats and is_boolean(self.scope.graph, self.node):
-        raise TraceError(
-            "~ of a comparison of numbers of Python's",
-            where=user_place(),
-            why="Python computes -2 for True and -1 for False, which are both true",
-            do="write np.logical_not(condition), or (not condition)",
-        )
-    return np.invert(self)  # type: ignore[call-overload]
-
-
 def swapped(ufunc: np.ufunc) -> Operator:
     return lambda self, other: ufunc(other, self)
