@@ -52,7 +52,7 @@ class TracedNumber(Traced):
         self.scope = scope
 
 
-def binary(ufunc: np.ufunc) -> Operator:
+def binary(ufunc: np.ufunc, *, is_reflected: bool = False) -> Operator:
     name = ufunc.__name__
     build, counts = UFUNCS[name], name in _COUNTING
 
@@ -64,6 +64,8 @@ def binary(ufunc: np.ufunc) -> Operator:
             right = other.node
         elif kind in NUMBERS:
             right = scope.graph.number(other)
+        elif is_reflected:
+            return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
         elif kind in _NUMPY_NUMBERS:
             right, by_operator = scope.graph.number(other.item()), False
         elif isinstance(other, sp.MatrixBase):
@@ -75,6 +77,8 @@ def binary(ufunc: np.ufunc) -> Operator:
             scope.check_open()
         if counts and by_operator and scope.graph.floats:
             left = as_count(scope.graph, left, right)
+        if is_reflected:
+            left, right = right, left
         node = build(scope.graph, left, right)
         if scope.graph.integers:
             node = keeping_integers(scope.graph, name, node, (left, right))
@@ -183,29 +187,8 @@ def order(ufunc: np.ufunc, sign: str) -> Operator:
 
 
 def reflected(ufunc: np.ufunc) -> Operator:
-    name = ufunc.__name__
-    build, counts = UFUNCS[name], name in _COUNTING
-
-    def method(self: TracedNumber, other: Any) -> Any:
-        scope, right = self.scope, self.node
-        if type(other) not in NUMBERS:
-            return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
-        if not scope.open:
-            scope.check_open()
-        left = scope.graph.number(other)
-        if counts and scope.graph.floats:
-            right = as_count(scope.graph, right, left)
-        node = build(scope.graph, left, right)
-        if scope.graph.integers:
-            node = keeping_integers(scope.graph, name, node, (left, right))
-        if scope.graph.floats:
-            note_result(scope.graph, node, (self.node,))
-        if node >= scope.graph.placed:
-            frame = sys._getframe(1)
-            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)
-        return type(self)(node, scope)
-
-    return method
+    """An operator whose left operand is none of ours: a Python number, or what NumPy converts."""
+    return binary(ufunc, is_reflected=True)
 
 
 def division(operator: Operator, *, reflected: bool = False) -> Operator:
