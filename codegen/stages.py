@@ -63,7 +63,6 @@ OPTIONAL = {
     "contraction": "buffers of nests keep the last rounds only",
     "sharing": "what two loops compute alike is computed by the first",
     "sum-unrolling": "sums of few terms at many places become repetitions of one sum",
-    "interchange": "many sums over few repetitions become many repetitions of one sum",
     "packing": "what loops read or add to in steps lies side by side in a workspace",
     "equal-loops": "loops that differ only in their arrays become one function",
     "vectorization": "repetitions run side by side in vector registers",

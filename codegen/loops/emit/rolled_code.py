@@ -30,7 +30,6 @@ from codegen.loops.emit.thread_rounds import MOST_MEMORY, RoundsText, ThreadRoun
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
 from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
 from codegen.loops.optimise.common_rows import share
-from codegen.loops.optimise.interchange import interchanged
 from codegen.loops.optimise.packing import COPY, pack
 from codegen.loops.optimise.unrolled_sums import with_unrolled_sums
 from codegen.lowering.lower import Lowered
@@ -100,7 +99,7 @@ class Threaded:
     memory: int
 
 
-PASSES = (("sharing", share), ("sum-unrolling", with_unrolled_sums), ("interchange", interchanged))
+PASSES = (("sharing", share), ("sum-unrolling", with_unrolled_sums))
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
 

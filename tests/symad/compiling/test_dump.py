@@ -96,7 +96,7 @@ def test_every_stage_of_loops_is_dumped(tmp_path: Path, monkeypatch: pytest.Monk
     assert [name for name in names if not name.startswith("region-")] == [
         "graph", "rows", "loops", "after-place", "after-scattered-matrix", "after-dead-code", "after-constants",
         "after-reordering", "after-loop-fusion", "after-dead-code", "plan", "after-contraction", "program",
-        "after-sharing", "after-sum-unrolling", "after-interchange", "after-packing", "llvm", "assembly",
+        "after-sharing", "after-sum-unrolling", "after-packing", "llvm", "assembly",
     ]  # fmt: skip
     texts = {path.stem[4:]: path.read_text() for path in (tmp_path / "001-Hessian_of_pairs").iterdir()}
     assert " = x[0]\n" in texts["rows"]

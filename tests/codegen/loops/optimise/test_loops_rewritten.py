@@ -1,4 +1,4 @@
-"""Loops that are rewritten before they are emitted: what two of them compute alike, and sums that are turned."""
+"""Loops that are rewritten before they are emitted: what two of them compute alike."""
 
 from dataclasses import replace
 
@@ -9,15 +9,14 @@ import sympy as sp
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.region import Buffer, Gather, Region, Result, regions_of
-from codegen.ir.tables import Affine, table
+from codegen.ir.tables import Affine
 from codegen.loops.optimise.common_rows import share
-from codegen.loops.optimise.interchange import interchanged
-from tests.codegen.loops.emit.test_loops import A, B, C, check, program
+from tests.codegen.loops.emit.test_loops import A, B, check, program
 
 N, M = 11, 9
 
 
-def layer(count=N, width=M, *, permuted=False, other="tanh", twice=False, far=0.0):
+def layer(count=N, width=M, *, other="tanh", twice=False, far=0.0):
     """A map of sums, and the backward loop of another function of the same sums: both compute the sums."""
     rng = np.random.default_rng(0)
     slots = sp.symbols(f"w0:{width} x0:{width} y")
@@ -32,8 +31,7 @@ def layer(count=N, width=M, *, permuted=False, other="tanh", twice=False, far=0.
     )  # fmt: skip
     factor = y + getattr(sp, other)(total)
     body = program_from_sympy([*w, *x, y], [a * factor for a in w])
-    where = rng.permutation(width) if permuted else np.arange(width)
-    sums = tuple(Result(k, 3, Affine(int(where[k]), 0, count), "add") for k in range(width))
+    sums = tuple(Result(k, 3, Affine(k, 0, count), "add") for k in range(width))
     backward = Region(body, count, (*reads, Gather(2, Affine(0, 1, count))), sums)
     middle = [weights, Buffer("workspace", count)]
     if twice:
@@ -103,44 +101,3 @@ def test_what_is_dear_is_shared_however_few_operations_it_has():
     given = [np.random.default_rng(1).normal(size=10)]
     for one, other in zip(evaluate_rolled(rolled, given), evaluate_rolled(shared, given), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("permuted", [False, True])
-def test_sums_are_turned(permuted):
-    rolled = layer(permuted=permuted)
-    turned = interchanged(share(rolled))
-    regions = [region for region, _ in regions_of(turned.steps)]
-    assert [region.count for region in regions] == [N, N, M]
-    assert [len(region.results) for region in regions] == [1, 1, 1]
-    same(rolled, turned)
-
-
-def test_few_sums_and_many_repetitions_are_not_turned():
-    for rolled in (layer(width=7), layer(count=65)):
-        assert interchanged(rolled) is rolled
-
-
-def test_sums_to_one_place_and_products_of_variables_are_not_turned():
-    weights = Buffer("constant", 8 * 9, np.arange(72.0))
-    slots = sp.symbols("s0:8")
-    body = program_from_sympy([*slots, C], [slot * C for slot in slots])
-    for buffer, first in ((1, 0), (0, 1)):
-        reads = (*(Gather(buffer, Affine(9 * k, 1, 9)) for k in range(8)), Gather(0, Affine(0, 1, 9)))
-        results = tuple(Result(k, 2, Affine(first * k, 0, 9), "add") for k in range(8))
-        rolled = program([72], [8], [weights], Region(body, 9, reads, results))
-        assert interchanged(rolled) is rolled
-
-
-def test_a_factor_that_is_read_needs_no_loop_of_its_own():
-    weights = Buffer("constant", 8 * 9, np.arange(72.0))
-    slots = sp.symbols("s0:8")
-    body = program_from_sympy([*slots, C], [slot * C for slot in slots])
-    reads = (
-        *(Gather(1, Affine(9 * k, 1, 9)) for k in range(8)),
-        Gather(0, table(np.array([3, 1, 4, 1, 5, 2, 6, 5, 3]))),
-    )
-    results = tuple(Result(k, 2, Affine(k, 0, 9), "add") for k in range(8))
-    rolled = program([9], [8], [weights], Region(body, 9, reads, results))
-    turned = interchanged(rolled)
-    assert [region.count for region, _ in regions_of(turned.steps)] == [8]
-    same(rolled, turned)
