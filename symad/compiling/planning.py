@@ -68,9 +68,7 @@ CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by ot
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
-LARGEST_BY_COLUMNS = (
-    20_000  # the same, and entries, where loops go through it for every column: 5 times those of sweeps
-)
+LARGEST_BY_COLUMNS = 20_000  # the same, and entries, where loops go through it for every column
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 SEARCHES = "a loop that ends when it has found something would not end in straight lines"
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"

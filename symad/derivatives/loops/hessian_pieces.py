@@ -41,6 +41,7 @@ from symad.rules.partials import is_finite
 
 MOST_PIECES = 64  # of one region
 MOST_INNER, MOST_INNER_PACKED = 64, 128  # a dense matrix can be taken by columns, a packed one in no other way
+MOST_ROWS = 2**22  # numbers of a matrix of the slopes of many inner values
 MOST_TERMS = 64  # of the sums of a product of matrices: a body has an entry for each two of them
 FEW_TERMS = 8  # of those of a product with more rows and columns than one, or of a dense matrix
 MOST_EXPONENTS = 8  # different constants that are exponents: each has a body of its own
@@ -213,6 +214,11 @@ def pieces_of(
             if inlined is not MANY_SLOTS or slots <= most_slots:
                 return program, finder.pieces[::-1], finder.inner
     return None
+
+
+def are_many(inner: Inner, *, packed: bool) -> bool:
+    """Whether inner values are more than a matrix has as single ones; the output may be one of them."""
+    return len(inner) > (MOST_INNER_PACKED if packed else MOST_INNER) + 1
 
 
 def parameters_of(piece: Piece) -> list[Slot]:

@@ -15,21 +15,21 @@ import numpy as np
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import distinct
-from codegen.loops.optimise.reaching_definitions import DENSE_SLOTS
+from codegen.loops.optimise.reaching_definitions import DENSE_SLOTS, FEW_SLOTS
 from codegen.records import dataclass
 from symad.derivatives.linear import linearize
-from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS
 from symad.derivatives.loops.columns_of_regions import cheapest, hessian_by_columns, worth_columns
 from symad.derivatives.loops.full_rows import InnerProducts
 from symad.derivatives.loops.hessian_pieces import (
     MOST_INNER,
-    MOST_INNER_PACKED,
+    MOST_ROWS,
     Inner,
     Piece,
     RegionDraft,
     Slot,
     Term,
     apart,
+    are_many,
     parameters_of,
     pieces_of,
 )
@@ -47,6 +47,8 @@ from symad.derivatives.loops.outer import (
 from symad.derivatives.loops.patterns import each
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.values.sparse_matrix import Triangle
+
+LARGE = 4_000_000  # operations of a function whose rows of slopes leave the caches: its sums stay in the bodies
 
 
 def hessian(
@@ -77,7 +79,7 @@ def hessian(
     program_of_entries = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
     if program_of_entries is not None or triangle is not None or not worth_columns(program):
         return program_of_entries
-    products = _scattered(program, wrt, None, format, most_inner=MOST_NUMBERS // program.inputs[wrt].size)
+    products = _scattered(program, wrt, None, format, most_inner=MOST_ROWS // program.inputs[wrt].size)
     return cheapest([each for each in (hessian_by_columns(program, wrt), products) if each is not None])
 
 
@@ -85,7 +87,8 @@ def _scattered(
     program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format, most_inner: int = MOST_INNER
 ) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    split = pieces_of(program, wrt, packed=triangle is not None, most_inner=most_inner, short=DENSE_SLOTS)
+    short = FEW_SLOTS if program.executed > LARGE else DENSE_SLOTS
+    split = pieces_of(program, wrt, packed=triangle is not None, most_inner=most_inner, short=short)
     if split is None:
         return None
     sweep = _Sweep(*split, wrt, packed=triangle is not None)
@@ -136,11 +139,8 @@ class _Sweep:
         self.adjoints[int(inner.of(program.first_output, np.zeros(1, dtype=np.int64))[0])] = 1.0
         self.stored = self.assembly.workspace(len(inner))
         self.choosing = chooses(pieces)
-        self.low_rank: LowRank | InnerProducts = (
-            LowRank(self.assembly, inner, self.width, guarded=self.choosing)
-            if len(inner) <= (MOST_INNER_PACKED if packed else MOST_INNER) + 1
-            else InnerProducts(self.assembly, inner, self.width, guarded=self.choosing)
-        )
+        part = InnerProducts if are_many(inner, packed=packed) else LowRank
+        self.low_rank: LowRank | InnerProducts = part(self.assembly, inner, self.width, guarded=self.choosing)
         self.seconds: list[_Second] = []
 
     def run(self) -> None:

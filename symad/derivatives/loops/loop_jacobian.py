@@ -14,18 +14,18 @@ from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.reaching_definitions import MANY_SLOTS
-from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS
 from symad.derivatives.loops.columns_of_regions import cheapest, jacobian_by_columns, worth_columns
 from symad.derivatives.loops.full_rows import FullRows
 from symad.derivatives.loops.hessian_pieces import (
     MOST_INNER,
-    MOST_INNER_PACKED,
+    MOST_ROWS,
     Inner,
     Piece,
     RegionDraft,
     Slot,
     Term,
     apart,
+    are_many,
     parameters_of,
     pieces_of,
 )
@@ -73,7 +73,7 @@ def jacobian(
     program_of_entries = None if columns and not sparse else _scattered(program, wrt, sparse, format)
     if program_of_entries is not None or sparse or not worth_columns(program):
         return program_of_entries
-    scattered = _scattered(program, wrt, False, format, MOST_NUMBERS // program.inputs[wrt].size)
+    scattered = _scattered(program, wrt, False, format, MOST_ROWS // program.inputs[wrt].size)
     return cheapest([way for way in (jacobian_by_columns(program, wrt), scattered) if way is not None])
 
 
@@ -85,7 +85,7 @@ def _scattered(
     if split is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape
-    writer = _EntryWriter(*split, width)
+    writer = _EntryWriter(*split, width, packed=sparse)
     entries = writer.entries()
     if entries is None:
         return None
@@ -106,12 +106,14 @@ def _scattered(
 class _EntryWriter:
     """Visits pieces, each for the entries of its terms that are outputs."""
 
-    def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
+    def __init__(
+        self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, width: int, *, packed: bool
+    ) -> None:
         self.program, self.pieces, self.inner, self.width = program, pieces, inner, width
         self.assembly, self.choosing = Assembly(program), chooses(pieces)
         self.written: list[list[WrittenEntry]] = [[] for _ in program.outputs]
         self.through = [Support(len(inner), {}) for _ in program.outputs]  # S_z of each output
-        self.many = len(inner) > MOST_INNER_PACKED
+        self.many = are_many(inner, packed=packed)
         self.through_buffers = [
             self.assembly.workspace(0 if self.many else output.size * len(inner)) for output in program.outputs
         ]
