@@ -66,7 +66,7 @@ def test_dense(name):
 
 
 def test_a_wide_body_is_cut_into_loops_of_few_sums():
-    found = hessian(logistic(20, 11), 0, "lower", "regions")
+    found = hessian(logistic(20, 20), 0, "lower", "regions")
     assert len(found.steps) > 1
     assert max(sum(use.kind == "add" for use in region.results) for region in found.steps) <= MOST_SUMS
 
@@ -78,12 +78,12 @@ def test_exponents_that_are_data():
 
 
 def test_many_repetitions_of_a_wide_body_run_in_chunks():
-    rolled = logistic(5000, 11)
+    rolled = logistic(5000, 20)
     points = points_of(rolled)
     found = hessian(rolled, 0, None)
     assert isinstance(found.steps[0], Nest)
     data, weights = [buffer.values for buffer in rolled.buffers if buffer.kind == "constant"], points[0]
-    columns, labels = np.stack(data[:11], axis=1), data[11]
+    columns, labels = np.stack(data[:20], axis=1), data[20]
     p = 1 / (1 + np.exp(-labels * (columns @ weights)))
     right = (columns * (p * (1 - p))[:, None]).T @ columns
     np.testing.assert_allclose(evaluate_rolled(found, points)[0], right, rtol=1e-9)
