@@ -215,7 +215,7 @@ class LowRank:
         if not self.curving.columns:
             return dict.fromkeys(self.crossing.columns, self.crossed)
         buffer = self.assembly.workspace(len(self.inner) * self.width)
-        factors = {n: np.append(self.curving.of(n), -np.append(self.crossing.of(n), -2)) for n in sorted(self.numbers)}
+        factors = {n: np.concatenate([self.curving.of(n), [-1], self.crossing.of(n)]) for n in sorted(self.numbers)}
         for numbers in alike(factors):
             self.right_rows(buffer, numbers, jacobian)
         return dict.fromkeys(sorted(self.numbers), buffer)

@@ -147,3 +147,22 @@ def test_a_packed_hessian_has_loops_where_a_dense_one_is_taken_by_columns():
     dense, lower = (sa.compile(sa.hessian(network, sparse=sparse), x) for sparse in (False, "lower"))
     assert (dense.stats.strategy, lower.stats.strategy) == ("rolled", "rolled")
     np.testing.assert_allclose(lower.scipy(x).toarray(), np.tril(dense(x)), rtol=1e-11, atol=1e-13)
+
+
+def test_an_inner_value_that_meets_the_first_input_is_not_taken_for_one_that_meets_the_first_inner_value():
+    """Both had the same key, and R had the rows of one of them twice: a Hessian that was wrong in silence."""
+
+    def f(x):
+        sines, weighted = 0.0, 0.0
+        for i in range(12):
+            for j in range(i):
+                sines = sines + np.sin(x[j])
+                weighted = weighted + (x[i] + x[i])
+        return ((np.sum(x * x) + weighted) * x[0]) * sines
+
+    x = np.random.default_rng(0).normal(size=12)
+    right = sa.compile(sa.hessian(f), x, roll="never")(x)
+    for sparse in (None, "lower"):
+        kernel = sa.compile(sa.hessian(f, sparse=sparse), x, roll="always")
+        matrix = kernel(x) if sparse is None else kernel.scipy(x).toarray()
+        np.testing.assert_allclose(matrix, right if sparse is None else np.tril(right), rtol=1e-12, atol=1e-10)
