@@ -177,6 +177,11 @@ class RolledProgram:
         return total
 
 
+def span(lines: Sequence[int]) -> str:
+    """Return the lines of an origin as text, from the first to the last: "12-16"."""
+    return f"{min(lines)}-{max(lines)}" if min(lines) < max(lines) else str(min(lines))
+
+
 def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
     """Return every region in order, with the counts of the nests around it, the outermost first."""
     stack: list[tuple[Step, tuple[int, ...]]] = [(step, ()) for step in reversed(steps)]

@@ -160,11 +160,10 @@ class CompilationPlan(Shown):
     @property
     def lines(self) -> list[str]:
         """One line for each loop, of operations on arrays as they are fused: how many copies of which lines."""
-        recorded = len(self.loops) > 1 and self.primal is not None and self.primal.traced.loops
-        if self.primal is not None and recorded and not any(isinstance(loop, RolledBlock) for loop in self.loops):
-            steps = self.primal.program.steps
-            if all(isinstance(step, Region) for step in steps):
-                return [line_of(step) for step in steps if isinstance(step, Region) and step.count > 1]
+        steps = () if self.primal is None or not self.primal.traced.loops else self.primal.program.steps
+        regions = [step for step in steps if isinstance(step, Region) and len(self.loops) > 1]
+        if regions and len(regions) == len(steps) and not any(isinstance(loop, RolledBlock) for loop in self.loops):
+            return [line_of(region) for region in regions if region.count > 1]
         return [line_of(loop) for loop in self.loops]
 
     def summary(self) -> CompilationPlan:

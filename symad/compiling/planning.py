@@ -316,9 +316,9 @@ class _Search:
         if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
             return None
-        largest = LARGEST_BY_COLUMNS if self.by_columns(loops) else LARGEST_SWEEP
-        if self.primal is not None and self.primal.program.executed > largest and loops is not None:
-            self.refuse("sweep", f"its function has more than {largest} operations")
+        large = self.primal is not None and self.primal.program.executed > LARGEST_SWEEP
+        if large and loops is not None and not self.by_columns(loops):
+            self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
             return None
         few = columns_of(self.composition, self.args)
         if self.options.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:

@@ -23,6 +23,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.ir.program import Head, Rows
+from codegen.ir.region import span
 from codegen.ir.tables import SHORTEST, distinct, usual
 from codegen.limits import check
 from codegen.loops.find.anti_unification import BodyTemplate, Name, fused, is_uniform, to_loop
@@ -295,6 +296,5 @@ def _origin(loop: Loop, line_of: Line) -> str:
     lines = sorted({line for row in rows if (line := line_of(row)) is not None})
     if not lines:
         return loop.origin
-    file, first = lines[0]
-    last = max(line for other, line in lines if other == file)
-    return f"{Path(file).name}:{first}" + (f"-{last}" if last > first else "")
+    file = lines[0][0]
+    return f"{Path(file).name}:{span([line for other, line in lines if other == file])}"

@@ -14,7 +14,7 @@ import sympy as sp
 from codegen.ir.copy_rows import body_of, copied
 from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
-from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
+from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of, span
 from codegen.ir.row_table import RowTable as Rows
 from codegen.ir.tables import Table
 
@@ -139,11 +139,7 @@ def _origin(first: Region, second: Region) -> str:
         file, _, numbers = origin.rpartition(":")
         known = numbers.replace("-", "").isdigit()
         lines.setdefault(file if known else origin, []).extend(map(int, numbers.split("-") if known else ()))
-    return ", ".join(f"{file}:{_span(numbers)}" if numbers else file for file, numbers in lines.items() if file)
-
-
-def _span(lines: list[int]) -> str:
-    return f"{min(lines)}-{max(lines)}" if min(lines) < max(lines) else str(min(lines))
+    return ", ".join(f"{file}:{span(numbers)}" if numbers else file for file, numbers in lines.items() if file)
 
 
 def _body_of_both(

@@ -43,7 +43,8 @@ class FullRows:
             terms = [term for term in piece.terms if wanted(self.inner.of(term.buffer, term.places)).any()]
             if terms and piece.inner:
                 return None
-            self.write(piece, terms)
+            if terms:
+                self.write(piece, terms)
         rows = self.support[needed]
         return np.flatnonzero(rows[0]) if (rows == rows[0]).all() else None
 
@@ -91,9 +92,8 @@ class InnerProducts:
         if not needed.any():
             return []
         columns = self.rows.columns(pieces, needed) if diagonal or not self.guarded else None
-        if columns is None or self.crossing.any(axis=0).sum() > self.crossing[:, columns].any(axis=0).sum():
-            return None
-        return [self.product(columns)]
+        crossed = np.flatnonzero(self.crossing.any(axis=0))
+        return None if columns is None or not np.isin(crossed, columns).all() else [self.product(columns)]
 
     def product(self, columns: Places) -> WrittenEntry:
         """Multiply Z' by R, for some numbers of the input, and add the product turned where it is not symmetric."""
