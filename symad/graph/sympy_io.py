@@ -7,6 +7,7 @@ hash-consed table already is the let form, so this is one flat loop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import sympy as sp
 
@@ -39,14 +40,29 @@ def to_sympy(graph: Graph, nodes: Sequence[int], *, evaluate: bool = False) -> l
     """Return the SymPy expressions of nodes; aliases vanish.
 
     With `evaluate=False` the expression is rebuilt exactly as the graph has it, with `evaluate=True` SymPy applies
-    its usual simplifications on the way. LimitError when the unfolded tree exceeds TREE_LIMIT nodes (use the let form).
+    its usual simplifications on the way. LimitError when the unfolded tree exceeds TREE_LIMIT nodes, or is too deep for
+    these simplifications (use the let form).
     """
     order = reachable(graph, nodes)
     _check_tree_size(graph, order, nodes)
+    try:
+        return _expressions(graph, order, nodes, evaluate)
+    except RecursionError as error:
+        raise LimitError(
+            f"the expression is nested too deeply for SymPy, in a graph of {len(order):,} nodes",
+            why="SymPy simplifies by functions that call themselves for each level",
+            do="use the let form (Trace.let()), or raise Python's limit with sys.setrecursionlimit",
+        ) from error
+
+
+def _expressions(graph: Graph, order: Sequence[int], nodes: Sequence[int], evaluate: bool) -> list[sp.Basic]:
+    """Return the expressions of nodes, built in the order of the graph."""
     built: dict[int, sp.Basic] = {}
     for node in order:
         operands = graph.operands[node]
         parts = [built[operand] for operand in operands]
+        if evaluate and graph.heads[node] is sp.Piecewise:
+            parts = _narrowed(parts)
         built[node] = rebuild(graph.heads[node], parts, evaluate=evaluate) if parts else graph.atoms[node]
         if evaluate and graph.heads[node] is sp.And:
             built[node] = _settled(built[node])
@@ -57,16 +73,70 @@ def _settled(condition: sp.Basic) -> sp.Basic:
     """Return a conjunction in which symbols that it says are numbers are these in its other parts.
 
     >>> x = sp.Symbol("x", real=True)
-    >>> _settled(sp.Eq(x, 0) & (x > 0)), _settled(sp.Eq(x, 2) & (x > 0))
-    (False, Eq(x, 2))
+    >>> _settled(sp.Eq(x, 0) & (x > 0)), _settled(sp.Eq(x, 2) & (x > 0)), _settled(sp.Eq(sp.Abs(x), 0) & (x > 0))
+    (False, Eq(x, 2), False)
     """
     for part in condition.args if isinstance(condition, sp.And) else ():
-        if isinstance(part, sp.Eq) and part.lhs.is_Symbol and part.rhs.is_number:
-            others = [other.subs(part.lhs, part.rhs) for other in condition.args if other != part]
+        if (equation := _equation(part)) and isinstance(part, sp.Eq):
+            others = [other.subs(*equation) for other in condition.args if other != part]
             condition = sp.And(part, *others)
             if not isinstance(condition, sp.And):
                 break
     return condition
+
+
+def _equation(relation: sp.Basic) -> tuple[sp.Symbol, sp.Basic] | None:
+    """Return the symbol and the number that a relation says are equal, or not equal; None for other relations."""
+    if not isinstance(relation, sp.Eq | sp.Ne) or not relation.rhs.is_number:
+        return None
+    left = relation.lhs.args[0] if isinstance(relation.lhs, sp.Abs) and relation.rhs.is_zero else relation.lhs
+    return (left, relation.rhs) if left.is_Symbol else None
+
+
+def _narrowed(parts: Sequence[sp.Basic]) -> list[sp.Basic]:
+    """Return values and conditions of a Piecewise; values lose the cases that these conditions exclude.
+
+    Only equations of a symbol with a number are used: where one holds, and where it does not.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> first, second = sp.Piecewise((1, x > 0), (2, True)), sp.Piecewise((3, sp.Ne(x, 0)), (4, True))
+    >>> _narrowed([first, sp.Eq(x, 0), second, sp.true])
+    [2, Eq(x, 0), 3, True]
+    """
+    narrowed: list[sp.Basic] = []
+    refuted: list[sp.Basic] = []
+    for value, condition in zip(parts[::2], parts[1::2], strict=True):
+        facts = [(part, isinstance(part, sp.Eq)) for part in sp.And.make_args(condition)]
+        for relation, equal in (*((part, isinstance(part, sp.Ne)) for part in refuted), *facts):
+            if equation := _equation(relation):
+                value = _under(value, *equation, equal)
+        narrowed += (value, condition)
+        refuted.append(condition)
+    return narrowed
+
+
+def _under(value: sp.Basic, symbol: sp.Symbol, number: sp.Basic, equal: bool) -> sp.Basic:
+    """Return a value whose comparisons know whether a symbol equals a number."""
+    built: list[sp.Basic] = []
+    changed = False
+
+    def leaf(expression: sp.Basic) -> int:
+        built.append(expression)
+        return len(built) - 1
+
+    def node(head: Any, operands: Sequence[int]) -> int:
+        nonlocal changed
+        before = after = rebuild(head, [built[operand] for operand in operands], evaluate=True)
+        if isinstance(before, sp.core.relational.Relational):
+            if equal:
+                after = before.subs(symbol, number)
+            elif _equation(before) == (symbol, number):
+                after = sp.true if isinstance(before, sp.Ne) else sp.false
+            changed |= before != after
+        return leaf(after)
+
+    (result,) = walk([value], leaf, node)
+    return built[result] if changed else value
 
 
 def _check_tree_size(graph: Graph, order: Sequence[int], nodes: Sequence[int]) -> None:

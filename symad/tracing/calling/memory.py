@@ -60,8 +60,10 @@ SHAPES: dict[Callable[..., Any], Callable[..., Shape]] = {
     np.tile: lambda a, reps: (np.size(a) * math.prod(_of_shape(reps)),),
     **dict.fromkeys((np.outer, np.kron), lambda a, b, *_: (np.size(a), np.size(b))),
     np.vander: lambda x, N=None, *_, **keywords: (np.size(x), np.size(x) if N is None else int(N)),  # noqa: N803
-    np.repeat: _repeated, np.arange: _counted, np.linspace: _spaced, np.logspace: _spaced, np.diag: _diagonal,
-    np.diagflat: _diagonal, np.resize: lambda a, new_shape: _of_shape(new_shape),
+    np.repeat: _repeated, np.arange: _counted, **dict.fromkeys((np.linspace, np.logspace, np.geomspace), _spaced),
+    np.indices: lambda dimensions, *_, **keywords: (len(dimensions), *_of_shape(dimensions)),
+    np.fromfunction: lambda function, shape, **keywords: (len(shape), *_of_shape(shape)),
+    np.diag: _diagonal, np.diagflat: _diagonal, np.resize: lambda a, new_shape: _of_shape(new_shape),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import math
 import pickle
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -117,3 +118,25 @@ def test_cases_that_contradict_themselves_vanish() -> None:
     assert first == x**x * sp.log(x) + sp.Piecewise((0, sp.Eq(x, 0)), (x * x ** (x - 1), True))
     assert not sa.derivative(lambda t: t**t, 2)(x).has(sp.And)
     assert float(first.subs(x, 1.5)) == pytest.approx(1.5**1.5 * (math.log(1.5) + 1))
+
+
+def test_values_lose_the_cases_that_their_condition_excludes() -> None:
+    x = sp.Symbol("x", real=True)
+    for order in (1, 2):
+        expression = sa.derivative(lambda t: t ** (t + 1), order)(x)
+        assert not any(part.has(sp.Piecewise) for case in expression.atoms(sp.Piecewise) for part, _ in case.args)
+        for number in (0.5, 2.0, -2.0):
+            expected = sa.derivative(lambda t: t ** (t + 1), order)(number)
+            assert (
+                complex(expression.subs(x, number)).real == pytest.approx(expected, nan_ok=True) or expected != expected
+            )
+
+
+def test_an_expression_too_deep_for_sympy_is_told() -> None:
+    def nested(t):
+        for _ in range(400):
+            t = np.sin(t) + 1
+        return t
+
+    with pytest.raises(LimitError, match="nested too deeply for SymPy"):
+        sa.grad(nested)(sp.Symbol("x"))
