@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.execution_order import filled_before_use
 from codegen.ir.matrix_operation import MOVING
-from codegen.ir.region import Buffer, Gather, Region, Result, Step, regions_of
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Indexed, Places, Table
 from codegen.records import dataclass
 from symad.derivatives.loops.body_derivatives import Replay, Replays
@@ -105,7 +105,7 @@ class Forward:
 
     def replay(self, region: Region) -> Replay:
         """Return the body of a region with its active slots."""
-        return self.replays.of(region.body, self.slots[region])
+        return self.replays.of(region.body, self.slots[region], self.infinite_slots[region])
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,13 @@ def forward(
     )  # fmt: skip
 
 
+def infinite_buffers(program: RolledProgram) -> frozenset[int]:
+    """Return the buffers of numbers that may be infinite or NaN although all inputs are finite."""
+    analysis = _Forward(Marks(program.buffers), Replays(), set())
+    _run(program.steps, (analysis.infinities,), lambda: len(analysis.infinite))
+    return frozenset(analysis.infinite)
+
+
 def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
     """Return a buffer and the buffers whose numbers depend on it, smoothly or not."""
     dependents, before = {buffer}, 0
@@ -182,7 +189,7 @@ class _Forward:
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
-        _run(steps, (self.visit, self.further), lambda: self.known)
+        _run(steps, (self.infinities, self.visit, self.guards), lambda: self.known)
 
     @property
     def known(self) -> int:
@@ -192,18 +199,15 @@ class _Forward:
     def visit(self, region: Region) -> None:
         """Find the active slots of a region, and mark the places of their results."""
         slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
-        slots, outputs = _through_carries(
-            region, slots, lambda slots: set(outputs_reached(self.replays.of(region.body, slots)))
-        )
+        slots, outputs = _through_carries(region, slots, lambda slots: set(outputs_reached(self.replay(region, slots))))
         self.slots[region], self.outputs[region] = tuple(sorted(slots)), outputs
         for use in region.results:
             if use.output in outputs:
                 self.places.add(use)
 
-    def further(self, region: Region) -> None:
-        """Find guards and infinities, once all active places are known."""
-        self.guards(region, set(self.slots[region]), self.outputs[region])
-        self.infinities(region)
+    def replay(self, region: Region, slots: Iterable[int]) -> Replay:
+        """Return the body of a region with active slots."""
+        return self.replays.of(region.body, slots, self.infinite_slots[region])
 
     def infinities(self, region: Region) -> None:
         """Find the slots and buffers that may hold infinite numbers."""
@@ -212,11 +216,12 @@ class _Forward:
         self.infinite.update(use.buffer for use in region.results if use.output in outputs)
         self.infinite_slots[region] = frozenset(slots)
 
-    def guards(self, region: Region, slots: set[int], outputs: set[int]) -> None:
-        """Find the slots and buffers with guards; `outputs` are those with tangents.
+    def guards(self, region: Region) -> None:
+        """Find the slots and buffers with guards, once all active places are known.
 
         Matrix operations have no guards, except those that move numbers to or from computed places.
         """
+        slots, outputs = set(self.slots[region]), self.outputs[region]
         if region.matrix is not None:
             self.guarded_slots[region] = ()
             if region.matrix.kind in MOVING and 0 in slots:
@@ -229,7 +234,7 @@ class _Forward:
             if slot in slots and not (carry.output in outputs and all(map(self.places.meet, carry.initial))):
                 guarded.add(slot)
         if guarded or has_gates(region.body):
-            replay = self.replays.of(region.body, slots)
+            replay = self.replay(region, slots)
             guarded, ends = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
             self.guarded.update(use.buffer for use in region.results if use.output in ends)
         self.guarded_slots[region] = tuple(sorted(guarded))

@@ -43,27 +43,32 @@ def body_program(function: Function, number_of_slots: int) -> Program:
 
 
 class Replay:
-    """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs."""
+    """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs.
+
+    Slots that may be `infinite` have numbers that may be infinite or NaN: a constant 0 times one is no structural zero.
+    """
 
     body: Program
     active: tuple[int, ...]
+    infinite: frozenset[int]
 
-    def __init__(self, body: Program, active: Sequence[int]) -> None:
-        self.body, self.active = body, tuple(active)
+    def __init__(self, body: Program, active: Sequence[int], infinite: Iterable[int] = ()) -> None:
+        self.body, self.active, self.infinite = body, tuple(active), frozenset(infinite)
         self.graph: Graph = Graph(lines=False)
         self.build: Builder = Builder(self.graph)
         self.slots: list[int] = []
         leaves = [self.slot() for _ in body.inputs]
         self.parameters: dict[int, int] = {slot: self.graph.alias(leaves[slot]) for slot in active}
         nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(leaves)}
+        self.build.finite.update((nodes[slot], False) for slot in self.infinite)
         self.outputs: list[int] = copied(
             body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes
         )
         self.smooth: list[int] = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return a result for the body with these active slots, computed once for all regions."""
-        return self.body.once(("replay", self.active, key), make)
+        """Return a result for the body with these slots, computed once for all regions."""
+        return self.body.once(("replay", self.active, self.infinite, key), make)
 
     def begin(self) -> None:
         """Forget the slots that came after those of the body."""
@@ -93,16 +98,16 @@ class Replay:
 
 
 class Replays:
-    """Bodies on their graphs, each once for the same active slots."""
+    """Bodies on their graphs, each once for the same active and infinite slots."""
 
     def __init__(self) -> None:
-        self.replays: dict[tuple[int, tuple[int, ...]], Replay] = {}
+        self.replays: dict[tuple[int, tuple[int, ...], frozenset[int]], Replay] = {}
 
-    def of(self, body: Program, active: Iterable[int]) -> Replay:
-        """Return a body with some slots active."""
-        key = id(body), tuple(sorted(active))
+    def of(self, body: Program, active: Iterable[int], infinite: Iterable[int]) -> Replay:
+        """Return a body with some slots active, and some that may be infinite."""
+        key = id(body), tuple(sorted(active)), frozenset(infinite)
         if key not in self.replays:
-            self.replays[key] = Replay(body, key[1])
+            self.replays[key] = Replay(body, *key[1:])
         return self.replays[key]
 
 

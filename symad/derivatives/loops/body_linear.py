@@ -8,7 +8,7 @@ another region has an infinite derivative, so slots that may be infinite are kno
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import sympy as sp
@@ -23,13 +23,13 @@ from symad.rules.partials import is_finite_operation
 
 
 def body_pushforward(
-    replay: Replay, guarded: Sequence[int] = (), asked: Sequence[int] = (), infinite: Collection[int] = ()
+    replay: Replay, guarded: Sequence[int] = (), asked: Sequence[int] = ()
 ) -> tuple[Program, tuple[int, ...]]:
     """Return the body of the pushforward, and the outputs that have a tangent.
 
     Its slots are those of the body, then the tangents of the active ones, then the guards of the tangents of the
     `guarded` ones. Its outputs are those of the body, then the tangents of those that have one (that of any other is
-    structurally zero), then the guards of the `asked` ones. Slots that may be `infinite` are named.
+    structurally zero), then the guards of the `asked` ones.
 
     >>> import symad as sa
     >>> from symad.derivatives.loops.body_derivatives import body_program
@@ -38,18 +38,16 @@ def body_pushforward(
     >>> sa.from_program(made)(2.0, 3.0, 1.0), tangents
     ((6.0, 3.0, 3.0), (0,))
     """
-    key = "pushforward", tuple(guarded), tuple(asked), frozenset(infinite)
-    return replay.once(key, lambda: _pushed_forward(replay, guarded, asked, infinite))
+    key = "pushforward", tuple(guarded), tuple(asked)
+    return replay.once(key, lambda: _pushed_forward(replay, guarded, asked))
 
 
-def _pushed_forward(
-    replay: Replay, guarded: Sequence[int], asked: Sequence[int], infinite: Collection[int]
-) -> tuple[Program, tuple[int, ...]]:
+def _pushed_forward(replay: Replay, guarded: Sequence[int], asked: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
     replay.begin()
     directions = [replay.slot() for _ in replay.active]
     holds = {slot: _holds(replay) for slot in guarded}
     seeds = [[(node, holds.get(slot))] for slot, node in zip(replay.active, directions, strict=True)]
-    nodes, guards = _carried(replay, replay.forward, seeds, infinite)
+    nodes, guards = _carried(replay, replay.forward, seeds)
     tangents = {output: node for output, node in zip(replay.smooth, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.smooth, guards, strict=True))
     program = replay.program([*tangents.values(), *(guard_of.get(output, replay.build.zero) for output in asked)])
@@ -62,14 +60,13 @@ def body_pullback(
     ones: Sequence[int] = (),
     guarded: Sequence[int] = (),
     asked: Sequence[int] = (),
-    infinite: Collection[int] = (),
 ) -> tuple[Program, tuple[int, ...]]:
     """Return the body of the pullback, and those of the active slots that have a cotangent.
 
     Its slots are those of the body, then a cotangent for each of `outputs`: an output that comes several times has the
     sum as its cotangent, and a further 1 for each time that it is in `ones`; then the guards of the `guarded` ones,
     which are numbers of entries of `outputs`. Its outputs are those of the body, then the cotangents of the slots, then
-    the guards of the `asked` slots. Slots that may be `infinite` are named.
+    the guards of the `asked` slots.
 
     >>> import symad as sa
     >>> from symad.derivatives.loops.body_derivatives import body_program
@@ -78,8 +75,8 @@ def body_pullback(
     >>> sa.from_program(made)(2.0, 3.0, 1.0), slots
     ((6.0, 3.0, 3.0, 2.0), (0, 1))
     """
-    key = "pullback", tuple(outputs), tuple(ones), tuple(guarded), tuple(asked), frozenset(infinite)
-    return replay.once(key, lambda: _pulled_back(replay, outputs, ones, guarded, asked, infinite))
+    key = "pullback", tuple(outputs), tuple(ones), tuple(guarded), tuple(asked)
+    return replay.once(key, lambda: _pulled_back(replay, outputs, ones, guarded, asked))
 
 
 def _pulled_back(
@@ -88,7 +85,6 @@ def _pulled_back(
     ones: Sequence[int],
     guarded: Sequence[int],
     asked: Sequence[int],
-    infinite: Collection[int],
 ) -> tuple[Program, tuple[int, ...]]:
     replay.begin()
     cotangents = [replay.slot() for _ in outputs]
@@ -99,7 +95,7 @@ def _pulled_back(
     for output in ones:
         terms.setdefault(output, []).append((replay.build.one, None))
     seeds = [terms.get(output, []) for output in replay.smooth]
-    nodes, guards = _carried(replay, replay.backward, seeds, infinite)
+    nodes, guards = _carried(replay, replay.backward, seeds)
     cotangents_out = {slot: node for slot, node in zip(replay.active, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.active, guards, strict=True))
     return replay.program([*cotangents_out.values(), *(guard_of[slot] for slot in asked)]), tuple(cotangents_out)
@@ -191,9 +187,7 @@ def _holds(replay: Replay) -> int:
     return replay.graph.node(sp.StrictGreaterThan, replay.slot(), replay.build.zero)
 
 
-def _carried(
-    replay: Replay, linear: Linear, seeds: Sequence[Sequence[Term]], infinite: Collection[int]
-) -> tuple[list[int | None], list[int]]:
+def _carried(replay: Replay, linear: Linear, seeds: Sequence[Sequence[Term]]) -> tuple[list[int | None], list[int]]:
     """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image.
 
     Each tangent is a list of terms. Their guards are dropped where finite partial derivatives allow it.
@@ -201,9 +195,7 @@ def _carried(
     build = replay.build
     terms = linear.terms(build, [total(build, parts) if parts else None for parts in seeds])
     plain = terms
-    if any(map(_is_guarded, chain.from_iterable(seeds))) and _is_tame(
-        build, linear, {replay.slots[slot] for slot in infinite}
-    ):
+    if any(map(_is_guarded, chain.from_iterable(seeds))) and _is_tame(replay, linear):
         bare = [[(value, None) for value, _ in parts] for parts in seeds]
         plain = linear.terms(build, [total(build, parts) if parts else None for parts in bare])
     values = [settle(build, plain[node]) if node in plain else None for node in linear.outputs]
@@ -216,9 +208,10 @@ def _number(build: Builder, term: Term | None) -> int:
     return build.one if term[1] is None else build.select(term[1], build.one, build.zero)
 
 
-def _is_tame(build: Builder, linear: Linear, infinite: Collection[int]) -> bool:
-    """Whether all partial derivatives of a map are finite, if only the `infinite` leaves may be infinite."""
-    graph = build.graph
+def _is_tame(replay: Replay, linear: Linear) -> bool:
+    """Whether all partial derivatives of a map are finite, if only the infinite slots may be infinite."""
+    build, graph = replay.build, replay.graph
+    infinite = {replay.slots[slot] for slot in replay.infinite}
     for node in reachable(graph, list(linear.coefficients())):
         exponent = build.constant(graph.operands[node][1]) if graph.heads[node] is sp.Pow else None
         if node in infinite or not is_finite_operation(graph, node, exponent):

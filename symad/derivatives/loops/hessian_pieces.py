@@ -7,7 +7,7 @@ repetitions read in different ways (at a boundary, say) becomes a piece for each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Literal, TypeVar
 
@@ -34,6 +34,7 @@ from codegen.loops.optimise.reductions import with_reductions
 from codegen.matrices.matrix_loops import has_matrices
 from codegen.matrices.product_loops import sums_of_products
 from codegen.records import dataclass
+from symad.derivatives.loops.activity import infinite_buffers
 from symad.derivatives.loops.patterns import is_uniform, reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -206,9 +207,9 @@ def pieces_of(
     cut, outlined = with_outlined_sums(program, [wrt])
     program = checked(cut, "cutting bodies at outlined sums", program)
     regions = [region for region, _ in regions_of(program.steps)]
-    most = MOST_INNER_PACKED if packed else most_inner
+    most, infinite = MOST_INNER_PACKED if packed else most_inner, infinite_buffers(program)
     for inlined in (FEW_SLOTS, MANY_SLOTS) if packed else (short,):
-        finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], outlined, inlined), most)
+        finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], outlined, inlined), most, infinite)
         if all(finder.visit(region) for region in reversed(regions)):
             slots = max((len(parameters_of(piece)) for piece in finder.pieces), default=0)
             if inlined is not MANY_SLOTS or slots <= most_slots:
@@ -283,8 +284,11 @@ class _MixedReadsError(Exception):
 class _Finder:
     """Visits regions from the last to the first, because the terms of an inner value come before its readers."""
 
-    def __init__(self, program: RolledProgram, definitions: ReachingDefinitions, most: int) -> None:
+    def __init__(
+        self, program: RolledProgram, definitions: ReachingDefinitions, most: int, infinite: Collection[int]
+    ) -> None:
         self.program, self.definitions, self.most, self.pieces = program, definitions, most, list[Piece]()
+        self.infinite = infinite
         numbers = {number: np.full(program.buffers[number].size, -1) for number in self.definitions.of}
         self.inner = Inner(numbers)
 
@@ -299,7 +303,7 @@ class _Finder:
             if not results:
                 continue
             try:
-                self.pieces.append(_Expander(self.definitions, region, chosen).piece(results))
+                self.pieces.append(_Expander(self.definitions, region, chosen, self.infinite).piece(results))
             except _MixedReadsError as mixed:
                 groups += [chosen[group] for group in _by_value([mixed.kinds], len(chosen))]
                 continue
@@ -330,10 +334,15 @@ def _by_value(columns: Sequence[Places], count: int) -> list[Places]:
 
 
 class _Expander:
-    """Writes the body of a region for some of its repetitions on a graph, with the bodies of maps that it reads."""
+    """Writes the body of a region for some of its repetitions on a graph, with the bodies of maps that it reads.
 
-    def __init__(self, definitions: ReachingDefinitions, region: Region, chosen: Places) -> None:
-        self.definitions, self.region, self.chosen = definitions, region, chosen
+    Numbers of `infinite` buffers may be infinite: a constant 0 times one is no structural zero.
+    """
+
+    def __init__(
+        self, definitions: ReachingDefinitions, region: Region, chosen: Places, infinite: Collection[int]
+    ) -> None:
+        self.definitions, self.region, self.chosen, self.infinite = definitions, region, chosen, infinite
         self.build = Builder(Graph(lines=False))
         self.slots: dict[tuple[int, bytes], Slot] = {}
         self.maps: dict[tuple[int, bytes], int] = {}
@@ -409,5 +418,7 @@ class _Expander:
             graph = self.build.graph
             node = graph.own_leaf(sp.Symbol(f"z{len(self.slots)}", real=True))
             node = node if role == "fixed" else graph.alias(node)
+            if buffer in self.infinite:
+                self.build.finite[node] = False
             self.slots[key] = Slot(node, buffer, uniform(places), role)
         return self.slots[key].node

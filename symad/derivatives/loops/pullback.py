@@ -103,7 +103,7 @@ class Reverse:
         needs = Needs(
             self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region],
             self.behind.results[region], self.cotangents,
-            self.behind.guarded_carries[region], self.ahead.infinite_slots[region],
+            self.behind.guarded_carries[region],
         )  # fmt: skip
         backward_region = BackwardRegion(self.draft, region, counts, needs)
         return backward_region.forward, backward_region.steps

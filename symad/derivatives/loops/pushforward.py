@@ -89,9 +89,7 @@ class _Pushed:
         guarded = sorted(held.union(self.ahead.guarded_slots[region]))  # a last value is one that is carried
         asked = {use.output for use in region.results if use.buffer in self.guards}
         asked |= {region.carries[slot - first].output for slot in guarded if slot >= first}
-        body, tangents = body_pushforward(
-            self.ahead.replay(region), guarded, sorted(asked), self.ahead.infinite_slots[region]
-        )
+        body, tangents = body_pushforward(self.ahead.replay(region), guarded, sorted(asked))
         slots = len(region.body.inputs)
         tangent_slot, guard_slot = _numbered(active, slots), _numbered(guarded, slots + len(active))
         tangent_output = _numbered(tangents, len(region.body.outputs))

@@ -48,7 +48,7 @@ class Place:
 class Needs:
     """What a region needs to run backward: its body, its slots, outputs and results with cotangents, and their places.
 
-    `guarded` are the carries whose cotangents have guards, `infinite` the slots that may read infinite numbers.
+    `guarded` are the carries whose cotangents have guards.
     """
 
     replay: Replay
@@ -57,7 +57,6 @@ class Needs:
     results: Sequence[Result]
     cotangents: dict[int, Place]  # of buffers
     guarded: Collection[int]
-    infinite: Collection[int]
 
 
 class BackwardRegion:
@@ -94,7 +93,7 @@ class BackwardRegion:
         guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
         guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in self.guarded]
         asked = [slot for slot in needs.slots if slot in self.guarded or self.guard_of(slot) is not None]
-        body, slots = body_pullback(needs.replay, joined, ones, guarded, asked, needs.infinite)
+        body, slots = body_pullback(needs.replay, joined, ones, guarded, asked)
         inputs, outputs = len(region.body.inputs), len(region.body.outputs)
         output = {slot: k for k, slot in enumerate(slots, outputs)}
         guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}

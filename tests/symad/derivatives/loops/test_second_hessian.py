@@ -10,6 +10,7 @@ from codegen.ir.region import Nest
 from codegen.ir.tables import Affine
 from symad.derivatives.loops.layout_wide import MOST_SUMS
 from symad.derivatives.loops.loop_hessian import hessian
+from symad.derivatives.loops.loop_jacobian import jacobian
 from tests.support.second_cases import (
     MAPS,
     SCALARS,
@@ -166,3 +167,19 @@ def test_an_inner_value_that_meets_the_first_input_is_not_taken_for_one_that_mee
         kernel = sa.compile(sa.hessian(f, sparse=sparse), x, roll="always")
         matrix = kernel.scipy(x).toarray() if sparse else kernel(x)
         np.testing.assert_allclose(matrix, np.tril(right) if sparse else right, rtol=1e-12, atol=1e-10)
+
+
+def test_a_constant_0_times_what_may_be_infinite_is_an_entry():
+    """As in straight lines; the other factor comes from another region."""
+    k = np.arange(4)
+    made = Rolled((4,))
+    inner = made.workspace(1)
+    made.region(lambda a: (a / (a * a + 2),), [(0, k)], [("add", inner, 0)])
+    made.region(lambda a, u: (a * a + u * 0.0,), [(0, [0, 0]), (inner, [0, 0])], [("add", ~0, 0)])
+    rolled = made.program(())
+    points = points_of(rolled)
+    places = set(flat_hessian(rolled, 0, points))
+    assert len(places) == 4
+    assert set(places_of(hessian(rolled, 0, "lower", "regions").outputs[0].pattern)) >= places
+    first = jacobian(rolled, 0, True, "regions")
+    assert set(places_of(first.outputs[0].pattern)) == {(0, column) for column in range(4)}
