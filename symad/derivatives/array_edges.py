@@ -23,6 +23,7 @@ from codegen.records import dataclass
 from symad.graph.array_operands import ArrayNode, OperandAccess, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.rules.finite import is_finite
 from symad.rules.partials import edges, log_modulus
 from symad.tracing.control.array_graph import enter
 from symad.tracing.values.array_blocks import CONSTANTS, SlotGraph
@@ -41,7 +42,7 @@ Part: TypeAlias = NDArray[Any]  # nodes, or numbers
 
 
 def array_edges(
-    graph: Graph,
+    build: Builder,
     array: ArrayNode,
     is_active: Callable[[OperandAccess], bool],
     number_of: Callable[[OperandAccess], Part] | None = None,
@@ -53,7 +54,7 @@ def array_edges(
     nodes, or numbers where `number_of` gives the numbers of operands. A quotient u/v has an edge from log(|v|), if
     `logarithm_of` gives it for 1/v.
     """
-    described = _Described(graph, array, logarithm_of)
+    graph, described = build.graph, _Described(build, array, logarithm_of)
     rule = _rule(described.form, tuple(described.kinds), tuple([is_active(slot) for slot in described.slots]))
     if number_of is None:
         nodes = _nodes_of(graph, array, described, rule)
@@ -90,13 +91,14 @@ class _Described:
     """What the operands of an array node are made of, as far as rules look at it; equal operands are one slot."""
 
     def __init__(
-        self, graph: Graph, array: ArrayNode, logarithm_of: Callable[[OperandAccess], OperandAccess | None]
+        self, build: Builder, array: ArrayNode, logarithm_of: Callable[[OperandAccess], OperandAccess | None]
     ) -> None:
-        self.graph, self.logarithm_of = graph, logarithm_of
+        self.build, self.graph, self.logarithm_of = build, build.graph, logarithm_of
         self.slots: list[OperandAccess] = []
         self.kinds: list[str] = []
         self.readings: dict[Form, OperandAccess] = {}
         self.form = self.node(array, 0)
+        self.note_finite()
 
     def node(self, array: ArrayNode, depth: int) -> Form:
         looks = depth > 0 or array.head in _OUTER
@@ -136,10 +138,19 @@ class _Described:
         self.slots.append(reading)
         if reading.view is not None:
             is_truth = reading.view.node.element is TruthElement
+            has_zeros = reading.view.node.numbers is not None and not reading.view.node.numbers.all()
         else:
-            is_truth = self.graph.is_boolean(int(reading.ids.flat[0]))
-        self.kinds.append("truth" if is_truth else "number")
+            is_truth, has_zeros = self.graph.is_boolean(int(reading.ids.flat[0])), False
+        self.kinds.append("truth" if is_truth else "zeros" if has_zeros else "number")
         return len(self.slots) - 1
+
+    def note_finite(self) -> None:
+        """Find the slots that are finite wherever the inputs are, where others read constants of which some are 0."""
+        if "zeros" in self.kinds:
+            for slot, reading in enumerate(self.slots):
+                nodes = [*(node.first for node in reading.array_nodes), *reading.single_nodes]
+                if self.kinds[slot] == "number" and all(is_finite(self.build, node) for node in nodes):
+                    self.kinds[slot] = "finite"
 
 
 @dataclass(frozen=True)
@@ -160,7 +171,7 @@ class _EdgeRule:
 def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _EdgeRule:
     """Return the rule of a form; the rules of scalars are asked."""
     template = SlotGraph()
-    slots = [template.slot(kind) for kind in kinds]
+    slots = [template.slot("truth" if kind == "truth" else "number") for kind in kinds]
     rows: dict[Form, int] = {}
     moving = {slot for slot, moves in zip(slots, active, strict=True) if moves}
 
@@ -187,7 +198,9 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Edge
 
     result = row_of(form)
     build = Builder(template)
-    build.finite.update(dict.fromkeys(slots, False))  # numbers from elsewhere may be infinite or NaN
+    # numbers from elsewhere may be infinite or NaN
+    build.finite.update((slot, kind == "finite") for slot, kind in zip(slots, kinds, strict=True))
+    build.zeros.update(slot for slot, kind in zip(slots, kinds, strict=True) if kind == "zeros")
     found_edges = edges(build, result, moving.__contains__)
     parts = {row: part for part, row in rows.items()}
     needed_rows = [row for c, _, g in found_edges for row in (c, g) if row is not None]

@@ -214,7 +214,7 @@ class Linearization:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
         kept_edges = []
-        edges_of_array = array_edges(self.graph, array, self.active.any_of, self.number_of, self.logarithms.of)
+        edges_of_array = array_edges(self.build, array, self.active.any_of, self.number_of, self.logarithms.of)
         for coefficient, source, guard in edges_of_array:
             if guard is None:
                 kept_edges.append(ArrayEdge(coefficient, source))

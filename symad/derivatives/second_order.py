@@ -31,6 +31,7 @@ from symad.derivatives.level import listening, note
 from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total, totals
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.rules.finite import vanishes
 from symad.rules.overrides import GATES
 from symad.rules.partials import (
     Edge,
@@ -70,7 +71,7 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     for target, edges in reversed(order):
         if target in weights.table:
             weights.push(target, edges)
-        if heads[target] is sp.Add:
+        if heads[target] is sp.Add or target not in adjoint:
             continue
         for (source, other), value in second.of(target).items():
             if heard:
@@ -82,14 +83,20 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
 
 
 def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term]:
-    """Return the derivative of the output in the target of each row that the output is reached from."""
+    """Return the derivative of the output in the target of each row that the output is reached from.
+
+    One whose constants add up to 0 is left out, where its target is finite.
+    """
     terms: dict[int, list[Term]] = {output: [(build.one, None)]}
     adjoint_of: dict[int, Term] = {}
     for target, edges in reversed(rows):
         collected = terms.pop(target, None)
         if collected is None:
             continue  # differentiated through (see derivative_form)
-        adjoint_of[target] = adjoint = collected[0] if len(collected) == 1 else total(build, collected)
+        adjoint = collected[0] if len(collected) == 1 else total(build, collected)
+        if adjoint[1] is None and vanishes(build, adjoint[0], target):
+            continue
+        adjoint_of[target] = adjoint
         for coefficient, source, guard in edges:
             as_it_is = coefficient is None and guard is None
             term = adjoint if as_it_is else scale(build, adjoint, coefficient, guard)

@@ -40,12 +40,13 @@ class Builder:
     """
 
     __slots__ = ("_alternatives", "_constants", "finite", "graph", "half", "minus_one", "never", "one", "true", "two",
-                 "zero")  # fmt: skip
+                 "zero", "zeros")  # fmt: skip
 
     def __init__(self, graph: Graph) -> None:
         self.graph: Graph = graph
         self._constants: dict[int, Exact | float | None] = {}
         self.finite: dict[int, bool] = {}  # whether nodes are finite, by `symad.rules.partials`
+        self.zeros: set[int] = set()  # leaves of constants, of a body of a loop, of which some are 0
         self._alternatives: dict[int, tuple[Literals, ...]] = {}
         self.zero: int = graph.number(0)
         self.one: int = graph.number(1)

@@ -20,7 +20,6 @@ zero; a partial that cannot be given raises RuleError naming the head and the op
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -30,19 +29,18 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, ArgumentIndexError
 
 import codegen.heads as h
-from codegen.heads import Alias, NegativeZero
-from codegen.ir.program import Head, Rows, needed, reachable
+from codegen.heads import Alias
+from codegen.ir.program import Head, reachable
 from codegen.records import dataclass
 from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
+from symad.rules.finite import presence, vanishes
 from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
 from symad.rules.root_powers import PARTS, ROOTS, power_form, power_of_root, root_exponent
 
 Form = tuple[Head, tuple[int, ...]]
-TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp.Abs, sp.floor, h.Alias, h.expit,
-        h.tie_share, *GATES, sp.logic.boolalg.Boolean)  # fmt: skip  # finite for all finite operands
 
 
 class log_cosh(sp.Function):  # type: ignore[misc]
@@ -250,9 +248,9 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
         left, right = operands
         edges_of_node = []
         if active(left) and not vanishes(build, right, left):
-            edges_of_node.append((None if right == build.one else right, left, None))
+            edges_of_node.append((None if right == build.one else right, left, presence(build, right, left)))
         if active(right) and not vanishes(build, left, right):
-            edges_of_node.append((None if left == build.one else left, right, None))
+            edges_of_node.append((None if left == build.one else left, right, presence(build, left, right)))
         return edges_of_node
     elif (logarithm := log_divisor(build, node, active)) is not None:
         return [(build.neg(node), logarithm, None)]
@@ -261,45 +259,6 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
     if len(edges_of_node) < 2 or (len(edges_of_node) == 2 and edges_of_node[0][1] != edges_of_node[1][1]):
         return edges_of_node
     return _merge(build, edges_of_node)
-
-
-def vanishes(build: Builder, factor: int, other: int) -> bool:
-    """Whether a product is a structural zero: one factor is the constant 0, and the other one is finite."""
-    is_zero = build.constant(factor) == 0 or build.graph.heads[factor] is NegativeZero
-    return is_zero and is_finite(build, other)
-
-
-def is_finite(build: Builder, node: int) -> bool:
-    """Whether a node is finite wherever its inputs are, unless it overflows: 0 log(x) is NaN at -1, and no zero."""
-    graph, known = build.graph, build.finite
-    for row in needed(graph, [node], known):
-        head, operands = graph.heads[row], graph.operands[row]
-        exponent = build.constant(operands[1]) if head is sp.Pow else None
-        known[row] = (head is Alias and row not in graph.rules) or (
-            (head is sp.exp or is_finite_operation(graph, row, exponent)) and all(known[part] for part in operands)
-        )
-    return known[node]
-
-
-def is_finite_operation(rows: Rows, row: int, exponent: object) -> bool:
-    """Whether an operation gives finite numbers for all finite ones; `exponent` is that of a power, if a constant."""
-    if rows.heads[row] is sp.Pow:
-        return _is_finite_number(*map(rows.atoms.get, rows.operands[row])) or (
-            isinstance(exponent, int) and exponent >= 0
-        )
-    if rows.operands[row]:
-        return issubclass(rows.heads[row], TAME)
-    return not isinstance(rows.atoms.get(row), sp.Number) or _is_finite_number(rows.atoms[row])
-
-
-def _is_finite_number(base: sp.Basic | None, exponent: sp.Basic | None = sp.S.One) -> bool:
-    """Whether this is a number, or a power of one, such as the 1/sqrt(16) of a scale, and a finite float."""
-    if not (isinstance(base, sp.Number) and isinstance(exponent, sp.Number)):
-        return False
-    try:
-        return math.isfinite(float(base) ** float(exponent))
-    except (ArithmeticError, TypeError):  # too large, 1/0, or no real number
-        return False
 
 
 def _edges_of_form(

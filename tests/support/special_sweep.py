@@ -55,7 +55,10 @@ class Cell:
 
 
 def reference(exact: Callable[..., Any], point: tuple[float, ...], k: int) -> list[Any]:
-    """Return value, first and second derivative in an argument, of mpmath; None where it gives none."""
+    """Return value, first and second derivative in an argument, of mpmath.
+
+    None where it gives none, and for a derivative that is 0: its differences are the rounding of the values.
+    """
     place = mp.mpf(point[k])
     step = STEP * min(abs(place), 1)
 
@@ -70,8 +73,14 @@ def reference(exact: Callable[..., Any], point: tuple[float, ...], k: int) -> li
         )
 
     below, here, above = at(-step), at(0), at(step)
-    found = [here, (above - below) / (2 * step), (above - 2 * here + below) / step**2]
-    return [value if isinstance(value, mp.mpf) and mp.isfinite(value) else None for value in found]
+    found = [here, above - below, above - 2 * here + below]
+    rounding = max(map(abs, (below, here, above))) * mp.mpf(10) ** (10 - mp.dps)
+    return [
+        value / scale
+        if isinstance(value, mp.mpf) and mp.isfinite(value) and (k == 0 or abs(value) > rounding)
+        else None
+        for k, (value, scale) in enumerate(zip(found, (1, 2 * step, step**2), strict=True))
+    ]
 
 
 def _is_defined(row: Row, point: tuple[float, ...]) -> bool:

@@ -102,10 +102,11 @@ class Forward:
     replays: Replays
     infinite: frozenset[int]
     infinite_slots: dict[Region, frozenset[int]]
+    zero_slots: dict[Region, frozenset[int]]
 
     def replay(self, region: Region) -> Replay:
         """Return the body of a region with its active slots."""
-        return self.replays.of(region.body, self.slots[region], self.infinite_slots[region])
+        return self.replays.of(region.body, self.slots[region], self.infinite_slots[region], self.zero_slots[region])
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ def forward(
     return Forward(
         frozenset(analysis.places.of), analysis.places, analysis.slots, frozenset(analysis.guarded),
         analysis.guarded_slots, analysis.replays, frozenset(analysis.infinite), analysis.infinite_slots,
+        analysis.zero_slots,
     )  # fmt: skip
 
 
@@ -183,13 +185,15 @@ class _Forward:
     def __init__(self, places: Marks, replays: Replays, infinite: set[int]) -> None:
         self.places, self.replays, self.infinite = places, replays, infinite
         self.infinite_slots: dict[Region, frozenset[int]] = {}
+        self.zero_slots: dict[Region, frozenset[int]] = {}
         self.guarded: set[int] = set()
         self.slots: dict[Region, tuple[int, ...]] = {}
         self.outputs: dict[Region, set[int]] = {}  # with tangents
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
-        _run(steps, (self.infinities, self.visit, self.guards), lambda: self.known)
+        _run(steps, (self.infinities,), lambda: self.known)
+        _run(steps, (self.visit, self.guards), lambda: self.known)
 
     @property
     def known(self) -> int:
@@ -197,7 +201,11 @@ class _Forward:
         return self.places.changes + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
-        """Find the active slots of a region, and mark the places of their results."""
+        """Find the active slots of a region, and mark the places of their results.
+
+        Constants that are 0 only matter where some slope may be infinite.
+        """
+        self.zero_slots[region] = self.reading_zeros(region) if self.infinite else frozenset()
         slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
         slots, outputs = _through_carries(region, slots, lambda slots: set(outputs_reached(self.replay(region, slots))))
         self.slots[region], self.outputs[region] = tuple(sorted(slots)), outputs
@@ -207,7 +215,14 @@ class _Forward:
 
     def replay(self, region: Region, slots: Iterable[int]) -> Replay:
         """Return the body of a region with active slots."""
-        return self.replays.of(region.body, slots, self.infinite_slots[region])
+        return self.replays.of(region.body, slots, self.infinite_slots[region], self.zero_slots[region])
+
+    def reading_zeros(self, region: Region) -> frozenset[int]:
+        """Return the slots of a body that read constants of which some are 0."""
+        constants = ((slot, use, self.places.buffers[use.buffer].values) for slot, use in enumerate(region.gathers))
+        return frozenset(
+            slot for slot, use, values in constants if values is not None and not values[_index(use.table)].all()
+        )
 
     def infinities(self, region: Region) -> None:
         """Find the slots and buffers that may hold infinite numbers."""

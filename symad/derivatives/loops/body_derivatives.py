@@ -46,14 +46,19 @@ class Replay:
     """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs.
 
     Slots that may be `infinite` have numbers that may be infinite or NaN: a constant 0 times one is no structural zero.
+    Those with `zeros` read constants of which some are 0: a finite number times one is a structural zero.
     """
 
     body: Program
     active: tuple[int, ...]
     infinite: frozenset[int]
+    zeros: frozenset[int]
 
-    def __init__(self, body: Program, active: Sequence[int], infinite: Iterable[int] = ()) -> None:
-        self.body, self.active, self.infinite = body, tuple(active), frozenset(infinite)
+    def __init__(
+        self, body: Program, active: Sequence[int], infinite: Iterable[int] = (), zeros: Iterable[int] = ()
+    ) -> None:
+        self.body, self.active = body, tuple(active)
+        self.infinite, self.zeros = frozenset(infinite), frozenset(zeros)
         self.graph: Graph = Graph(lines=False)
         self.build: Builder = Builder(self.graph)
         self.slots: list[int] = []
@@ -61,6 +66,7 @@ class Replay:
         self.parameters: dict[int, int] = {slot: self.graph.alias(leaves[slot]) for slot in active}
         nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(leaves)}
         self.build.finite.update((nodes[slot], False) for slot in self.infinite)
+        self.build.zeros.update(nodes[slot] for slot in self.zeros)
         self.outputs: list[int] = copied(
             body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes
         )
@@ -68,7 +74,7 @@ class Replay:
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a result for the body with these slots, computed once for all regions."""
-        return self.body.once(("replay", self.active, self.infinite, key), make)
+        return self.body.once(("replay", self.active, self.infinite, self.zeros, key), make)
 
     def begin(self) -> None:
         """Forget the slots that came after those of the body."""
@@ -98,14 +104,14 @@ class Replay:
 
 
 class Replays:
-    """Bodies on their graphs, each once for the same active and infinite slots."""
+    """Bodies on their graphs, each once for the same active and infinite slots, and those with zeros."""
 
     def __init__(self) -> None:
-        self.replays: dict[tuple[int, tuple[int, ...], frozenset[int]], Replay] = {}
+        self.replays: dict[tuple[int, tuple[int, ...], frozenset[int], frozenset[int]], Replay] = {}
 
-    def of(self, body: Program, active: Iterable[int], infinite: Iterable[int]) -> Replay:
-        """Return a body with some slots active, and some that may be infinite."""
-        key = id(body), tuple(sorted(active)), frozenset(infinite)
+    def of(self, body: Program, active: Iterable[int], infinite: frozenset[int], zeros: frozenset[int]) -> Replay:
+        """Return a body with some slots active, some that may be infinite, and some with zeros (see `Replay`)."""
+        key = id(body), tuple(sorted(active)), infinite, zeros
         if key not in self.replays:
             self.replays[key] = Replay(body, *key[1:])
         return self.replays[key]

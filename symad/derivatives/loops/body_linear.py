@@ -18,8 +18,8 @@ from codegen.ir.program import Program, reachable
 from symad.derivatives.linear import Linear, Term, settle, total
 from symad.derivatives.loops.body_derivatives import Replay
 from symad.graph.builder import Builder
+from symad.rules.finite import is_finite_operation
 from symad.rules.overrides import GATES
-from symad.rules.partials import is_finite_operation
 
 
 def body_pushforward(

@@ -38,7 +38,7 @@ from symad.derivatives.loops.activity import infinite_buffers
 from symad.derivatives.loops.patterns import is_uniform, reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.rules.partials import is_finite
+from symad.rules.finite import is_finite
 
 MOST_PIECES = 64  # of one region
 MOST_INNER, MOST_INNER_PACKED = 64, 128  # a dense matrix can be taken by columns, a packed one in no other way

@@ -136,6 +136,7 @@ class _Sweep:
         inner.note(program.first_output, np.zeros(1, dtype=np.int64))
         self.assembly = Assembly(program)
         self.adjoints: list[float | None] = [0.0] * len(inner)  # None: it is in a buffer
+        self.reached = {int(inner.of(program.first_output, np.zeros(1, dtype=np.int64))[0])}  # with an adjoint
         self.adjoints[int(inner.of(program.first_output, np.zeros(1, dtype=np.int64))[0])] = 1.0
         self.stored = self.assembly.workspace(len(inner))
         self.choosing = chooses(pieces)
@@ -198,7 +199,7 @@ class _Sweep:
         values = {self.adjoints[number] for number in met}
         if len(values) == 1 and None not in values:
             (value,) = values
-            return None if not value else draft.build.mul(draft.build.number(_exact(value)), term.node)
+            return draft.build.mul(draft.build.number(_exact(value)), term.node) if self.reached & set(met) else None
         for number in met:
             self.store(number)
         return times(draft.build, draft.slot(self.stored, numbers), term.node, guarded=self.choosing)
@@ -214,7 +215,10 @@ class _Sweep:
     def first(self, draft: RegionDraft, node: int, slot: Slot) -> None:
         """Add a derivative to the adjoint of an inner value: a number to a number, where that is all."""
         numbers = self.inner.of(slot.buffer, slot.places)
+        self.reached.update(distinct(numbers).tolist())
         constant, kept = draft.build.constant(node), self.adjoints[int(numbers[0])]
+        if constant == 0:
+            return
         if draft.count == 1 and constant is not None and kept is not None:
             self.adjoints[int(numbers[0])] = kept + float(constant)
             return

@@ -21,6 +21,7 @@ from symad.derivatives.loops.matrix_writing import WrittenEntry
 from symad.derivatives.modes import jacobians
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.rules.finite import is_finite
 from symad.rules.overrides import GATES
 from symad.tracing.values.sparse_matrix import Triangle
 
@@ -66,7 +67,11 @@ def flat_draft(count: int) -> RegionDraft:
 
 
 class InnerJacobian:
-    """Z = dz/dx, a row of `width` numbers for each inner value, in a workspace."""
+    """Z = dz/dx, a row of `width` numbers for each inner value, in a workspace.
+
+    Where branches are chosen and some derivative may be infinite, a second workspace counts the terms of each number
+    whose branch is taken: one without any is a structural zero.
+    """
 
     assembly: Assembly
     pieces: Sequence[Piece]
@@ -77,7 +82,13 @@ class InnerJacobian:
         self.guarded = guarded
         self.assembly, self.pieces, self.inner, self.width = assembly, pieces, inner, width
         self.buffer: int = assembly.workspace(len(inner) * width)
+        tame = all(is_finite(piece.build, term.node) for piece in pieces for term in piece.terms)
+        self.counts: int | None = assembly.workspace(len(inner) * width) if guarded and not tame else None
         self.support: Support = Support(width, {})
+
+    def read(self, draft: RegionDraft, places: Places) -> tuple[int, int | None]:
+        """Return the slot of numbers, and that of the counts of their terms."""
+        return draft.slot(self.buffer, places), None if self.counts is None else draft.slot(self.counts, places)
 
     def write(self, values: set[int]) -> None:
         """Write the rows of the wanted values and of those behind them."""
@@ -114,35 +125,49 @@ class InnerJacobian:
             if slot.role == "active":
                 self.support.add(rows, slot.places)
                 part.result(node, self.buffer, rows * self.width + slot.places)
+                if self.counts is not None:
+                    part.result(_is_taken(part.build, node), self.counts, rows * self.width + slot.places)
             else:
                 pairs.append((part, node, rows * len(self.inner) + self.inner.of(slot.buffer, slot.places)))
         combined = distinct(np.concatenate([*(keys for *_, keys in pairs), np.empty(0, dtype=np.int64)]))
         coefficients = self.assembly.workspace(len(combined))
+        taken = None if self.counts is None else self.assembly.workspace(len(combined))
         for part, node, keys in pairs:
             part.result(node, coefficients, np.searchsorted(combined, keys))
+            if taken is not None:
+                part.result(_is_taken(part.build, node), taken, np.searchsorted(combined, keys))
         self.assembly.pieces += dict.fromkeys(part for part in parts if part.results)
-        self.combine(combined, coefficients)
+        self.combine(combined, coefficients, taken)
 
-    def combine(self, met: Places, coefficients: int) -> None:
-        """Add multiples of other rows, whose coefficients are added up first."""
+    def combine(self, met: Places, coefficients: int, taken: int | None) -> None:
+        """Add multiples of other rows, whose coefficients are added up first; `taken` counts the terms of these."""
         into, of = met // len(self.inner), met % len(self.inner)
         rows = {number: np.nonzero(into == number)[0] for number in distinct(into).tolist()}
         for numbers in alike({number: of[places] for number, places in rows.items()}):
-            self.combine_rows(numbers, of[rows[numbers[0]]], coefficients, np.array([rows[n] for n in numbers]))
+            places = np.array([rows[n] for n in numbers])
+            self.combine_rows(numbers, of[rows[numbers[0]]], coefficients, taken, places)
 
-    def combine_rows(self, numbers: Sequence[int], others: Places, coefficients: int, places: Places) -> None:
+    def combine_rows(
+        self, numbers: Sequence[int], others: Places, coefficients: int, taken: int | None, places: Places
+    ) -> None:
         """Add multiples of some rows to several; `places[i, j]` is where the coefficient of row j for row i is."""
         columns = distinct(np.concatenate([self.support.of(other) for other in others.tolist()]))
         if not len(columns):
             return
         across, targets = np.tile(columns, len(numbers)), np.repeat(numbers, len(columns))
         draft = flat_draft(len(across))
-        terms = []
+        terms, counts = [], []
         for position, other in enumerate(others.tolist()):
-            factor = draft.slot(coefficients, np.repeat(places[:, position], len(columns)))
-            row = draft.slot(self.buffer, other * self.width + across)
-            terms.append(times(draft.build, factor, row, guarded=self.guarded))
+            of_row = np.repeat(places[:, position], len(columns))
+            factor = draft.slot(coefficients, of_row)
+            row, count = self.read(draft, other * self.width + across)
+            if count is not None and taken is not None:
+                count = draft.build.mul(draft.slot(taken, of_row), count)
+                counts.append(count)
+            terms.append(times(draft.build, factor, row, count, guarded=self.guarded))
         draft.result(sum_of(draft.build, terms), self.buffer, targets * self.width + across)
+        if self.counts is not None:
+            draft.result(sum_of(draft.build, counts), self.counts, targets * self.width + across)
         self.support.add(targets, across)
         self.assembly.pieces.append(draft)
 
@@ -189,9 +214,9 @@ class LowRank:
             begin = number * self.width
             pairs = [(rows, columns), (columns, rows)] if self.crossing.columns else [(rows, columns)]
             for left, right in pairs:
-                z = draft.slot(jacobian.buffer, begin + left)
+                z, count = jacobian.read(draft, begin + left)
                 weight = draft.slot(buffer, begin + right)
-                terms.append(times(draft.build, weight, z, guarded=self.guarded))
+                terms.append(times(draft.build, weight, z, count, guarded=self.guarded))
         self.assembly.pieces.append(draft)
         return [WrittenEntry(draft, sum_of(draft.build, terms), rows, columns)]
 
@@ -232,8 +257,8 @@ class LowRank:
         for other in others:
             weight = draft.slot(self.curved, targets * len(self.inner) + other)
             weight = build.mul(build.half, weight) if self.crossing.columns else weight
-            row = draft.slot(jacobian.buffer, other * self.width + across)
-            terms.append(times(build, weight, row, guarded=self.guarded))
+            row, count = jacobian.read(draft, other * self.width + across)
+            terms.append(times(build, weight, row, count, guarded=self.guarded))
         if len(crossing):
             terms.append(draft.slot(self.crossed, targets * self.width + across))
         draft.result(sum_of(build, terms), buffer, targets * self.width + across, "store")
@@ -253,10 +278,24 @@ def chooses(pieces: Sequence[Piece]) -> bool:
     return any(not GATES.keys().isdisjoint(piece.build.graph.heads) for piece in pieces)
 
 
-def times(build: Builder, weight: int, value: int, *, guarded: bool) -> int:
-    """Return a product, 0 for a weight of 0 if it is guarded: 0 * inf must not come from a branch not taken."""
+def _is_taken(build: Builder, node: int) -> int:
+    """Return 1 for a derivative that counts, 0 where it is that of a branch not taken."""
+    if build.graph.heads[node] is not sp.Piecewise:
+        return build.one
+    _, condition, otherwise, _ = build.graph.operands[node]
+    return build.select(condition, build.one, build.zero) if otherwise == build.zero else build.one
+
+
+def times(build: Builder, weight: int, value: int, count: int | None = None, *, guarded: bool) -> int:
+    """Return a product, 0 for a weight of 0 if it is guarded: 0 * inf must not come from a branch not taken.
+
+    It is 0 too where the `count` of the value's terms is 0.
+    """
     product = build.mul(weight, value)
-    return build.select(build.graph.node(sp.Ne, weight, build.zero), product, build.zero) if guarded else product
+    for factor in (weight, count) if guarded else ():
+        if factor is not None:
+            product = build.select(build.graph.node(sp.Ne, factor, build.zero), product, build.zero)
+    return product
 
 
 def sum_of(build: Builder, terms: Sequence[int]) -> int:

@@ -81,3 +81,29 @@ def test_the_square_of_an_absolute_value_is_smooth(roll):
     assert np.array_equal(pairs(np.zeros(size)), 2 * np.eye(size))
     squares = sa.compile(sa.hessian(lambda x: np.sum(np.abs(x) * np.abs(x))), np.ones(size), roll=roll)
     assert np.array_equal(squares(np.zeros(size)), 2 * np.eye(size))
+
+
+def roots_of_what_exceeds(x):
+    total = 0.0
+    for i in range(12):
+        for j in range(i):
+            total = total + np.where(x[i] > x[j], np.sqrt(x[i] - x[j]), 0.0)
+    return total
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sqrt(roots_of_what_exceeds(x)) * np.sum(x),
+        lambda x: np.sqrt(roots_of_what_exceeds(x[::-1])) * x[0] ** 2 + x[1] ** 2,
+    ],
+)
+@pytest.mark.parametrize("sparse", [False, "lower"])
+def test_the_root_of_a_sum_of_which_no_branch_is_taken(f, sparse):
+    """The second derivative of the root is infinite there, and the slopes of the sum are those of no branch."""
+    loops, straight = (
+        sa.compile(sa.hessian(f, sparse=sparse), np.zeros(12), roll=roll) for roll in ("always", "never")
+    )
+    assert np.isfinite(straight(np.zeros(12))).all()
+    for x in (np.zeros(12), np.linspace(0.1, 1, 12) ** 2):
+        np.testing.assert_allclose(loops(x), straight(x), rtol=1e-9, atol=1e-12)

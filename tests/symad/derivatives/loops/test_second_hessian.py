@@ -183,3 +183,17 @@ def test_a_constant_0_times_what_may_be_infinite_is_an_entry():
     assert set(places_of(hessian(rolled, 0, "lower", "regions").outputs[0].pattern)) >= places
     first = jacobian(rolled, 0, True, "regions")
     assert set(places_of(first.outputs[0].pattern)) == {(0, column) for column in range(4)}
+
+
+def test_what_constants_cancel_is_an_entry_in_loops_and_in_straight_lines_alike():
+    k = np.arange(4)
+    for slope, number in ((lambda a: a * a, 0), (lambda a: 1 / a, 1)):
+        made = Rolled((4,))
+        inner = made.workspace(1)
+        made.region(lambda a, slope=slope: (slope(a),), [(0, k)], [("add", inner, 0)])
+        made.region(lambda a, u: (a * a + (u - u),), [(0, [3, 3]), (inner, [0, 0])], [("add", ~0, 0)])
+        rolled = made.program(())
+        places = set(places_of(hessian(rolled, 0, "lower", "regions").outputs[0].pattern))
+        assert (
+            places == set(flat_hessian(rolled, 0, points_of(rolled))) == {(n, n) for n in (range(4) if number else [3])}
+        )
