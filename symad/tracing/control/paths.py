@@ -114,6 +114,8 @@ class Paths:
         self._steps_left: count[int] = count(1) if around is None else around._steps_left  # left to the paths around
         self._loops = set[Any]()  # those that were decided
         self._inside: Guards  # under which parts of the run have no value
+        self._outside: list[Callable[[], None]] = []  # put back what the run has changed in values from outside
+        self._changes_outside = False
         self._start(())
 
     def decide(self, node: int) -> bool:
@@ -173,6 +175,15 @@ class Paths:
         self.bounded[user_place()] = self.limit
         self.has_no_value((node,), raises=True)
 
+    def changes_outside(self, put_back: Callable[[], None]) -> None:
+        """Note that this run changes a value that was made outside of it: then other paths cannot be merged."""
+        self._outside.append(put_back)
+        self._changes_outside = True
+
+    def _put_back(self) -> None:
+        while self._outside:
+            self._outside.pop()()
+
     def end(self) -> NoReturn:
         """End this path without a value at the limit of a count, and note that the user has to be warned."""
         self.bounded[user_place()] = self.limit
@@ -215,6 +226,7 @@ class Paths:
             if len(paths) > self._most:
                 raise too_many(self._name, self.limit, self._taken, self._deciding)
             planned = next_plan(self._taken)
+        self._put_back()
         results = lifted(values, raised, lift)
         if all(result.tree is None for result in results):
             raise self._without_result()
@@ -294,7 +306,8 @@ class Paths:
         scope.paths = paths = Paths(scope, self.limit, name_of(f), self, hidden=hidden)
         try:
             tree = paths.explore(run, lift)
-            if state is None or paths.explored == 1 or state.unchanged():
+            can_merge = state is None or paths.explored == 1 or state.unchanged()
+            if can_merge and not paths._changes_outside:
                 self.has_no_value(paths.raised, raises=paths.raises)
                 return tree
         except (NotFollowedError, ArgumentError, UnsteadyError) as error:
@@ -302,6 +315,7 @@ class Paths:
                 raise
             discard_recorded_error(error)
         finally:
+            paths._put_back()
             scope.paths = self
         if state is not None:
             state.restore(user_place())
@@ -323,6 +337,7 @@ class Paths:
         return self._graph.number(True) if condition is None else condition
 
     def _start(self, planned: Decisions) -> None:
+        self._put_back()
         self._planned, self._taken = planned, list[Decision]()
         known = None if self._around is None else self._around._knowledge
         self._knowledge = Knowledge(self._graph, known, self._met)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,12 +34,13 @@ FORMS: dict[Callable[..., Any], Callable[..., Any]] = {}  # NumPy's functions of
 class Selection(NDArrayOperatorsMixin, Traced):
     """The parts of `full` at which a mask holds: traced arrays, whose first axes are those of the mask."""
 
-    __slots__ = ("full", "is_settled", "mask")
+    __slots__ = ("full", "is_settled", "mask", "paths")
 
     is_settled: bool
 
     def __init__(self, full: Any, mask: Any) -> None:
         self.full, self.mask, self.is_settled = full, mask, False
+        self.paths = self.scope.deciding()  # on one of which it was made
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -129,10 +131,16 @@ class Selection(NDArrayOperatorsMixin, Traced):
         if paths is not None and self.most >= paths.limit:
             self.refuse()
         length = self._length(at_once=True)
+        if paths is not None and paths is not self.paths:
+            paths.changes_outside(partial(self._put_back, self.full, self.mask))
         self.full = self.packed()[:length]
         self.mask = np.full_like(self.full[(slice(None), *[0] * len(self.rest))], True, dtype=bool)
         self.is_settled = True
         return self.full
+
+    def _put_back(self, full: Any, mask: Any) -> None:
+        """Be what it was before a path settled its length."""
+        self.full, self.mask, self.is_settled = full, mask, False
 
     def at(self, place: int) -> Any:
         """Return the part at a place, counted from the beginning or the end; without a value out of bounds."""
