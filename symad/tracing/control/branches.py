@@ -9,9 +9,10 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.user_place import refusal
+from symad.tracing.calling.user_place import refusal, user_place
 from symad.tracing.control.merging import merged
 from symad.tracing.numpy.select import known
 from symad.tracing.values.node_operands import nodes_of, scope_of
@@ -27,8 +28,8 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
     Where the predicate has a value (numbers, also inside a transform), only that branch is called. On symbols (compile,
     trace, SymPy) each branch is called once, and the results, which must have the same structure and shapes, are merged
     by selects: the branch not taken never contributes a NaN, at any order. Unlike `if`, whose paths are explored one by
-    one, k conditions in a row cost 2 k calls and not 2**k. ArgumentError for a predicate that is no scalar, and for
-    results that differ in form.
+    one, k conditions in a row cost 2 k calls and not 2**k. ArgumentError for a predicate that is no scalar, for results
+    that differ in form, and on symbols for a branch that changes something outside of it.
 
     >>> import symad as sa
     >>> f = lambda x: cond(x > 0, lambda u: u**0.5, lambda u: 0.0, x)
@@ -48,7 +49,7 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
     taken = truth(predicate)
     if taken is not None:
         return (if_true if taken else if_false)(*operands)
-    results = if_true(*operands), if_false(*operands)
+    results = _called(if_true, operands), _called(if_false, operands)
     leaves = [leaf for result in results for leaf in containers.flatten(result)[0]]
     if isinstance(predicate, Traced) or any(isinstance(leaf, Traced) for leaf in leaves):
         scope = scope_of(predicate, *leaves)
@@ -56,6 +57,21 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
     with open_scope(apart=True) as scope:
         tree = _merged(scope, predicate, results, (if_true, if_false))
         return containers.unflatten(tree.structure, [expressions(scope.graph, array) for array in tree.arrays])
+
+
+def _called(branch: Function, operands: tuple[Any, ...]) -> Any:
+    """Return the result of a branch, which is called whatever the predicate is: so it must not change anything."""
+    state = ReachableState(branch, *operands, restores=True)
+    result = branch(*operands)
+    if state.unchanged():
+        return result
+    changed = next(iter(state.differences()), "something")
+    state.restore(user_place())
+    raise refusal(
+        f"a branch of cond ({name_of(branch)}) that changes {changed}",
+        why="on symbols both branches are called, whatever the predicate is",
+        do="return from the branch what it computes, or write an `if`",
+    )
 
 
 def truth(predicate: Any) -> bool | None:

@@ -1,6 +1,7 @@
 """cond: follows numbers, merges on symbols, keeps the branch not taken out of every derivative."""
 
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import sympy as sp
 
 import symad as sa
 from symad import cond
+from symad.tracing.control import branches
 from tests.support import mixes
 
 
@@ -88,22 +90,15 @@ def test_symbols_give_piecewise_expressions():
 
 def test_conditions_in_a_row_do_not_multiply():
     """Thirty conditions: 2**30 paths for `if`, sixty calls here."""
-    calls = []
-
-    def step(factor):
-        def branch(u):
-            calls.append(factor)
-            return factor * u
-
-        return branch
 
     def f(x):
         for k in range(30):
-            x = cond(x > k, step(0.5), step(2.0), x)
+            x = cond(x > k, lambda u: 0.5 * u, lambda u: 2.0 * u, x)
         return x
 
-    kernel = sa.compile(f, 1.0, roll="never")  # else it is traced to look for loops, too
-    assert len(calls) == 60
+    with patch.object(branches, "_called", side_effect=branches._called) as called:
+        kernel = sa.compile(f, 1.0, roll="never")  # else it is traced to look for loops, too
+    assert called.call_count == 60
     assert kernel(0.3) == f(0.3)
     with pytest.raises(sa.errors.LimitError):
         sa.compile(lambda x: [x := (0.5 if x > k else 2.0) * x for k in range(30)][-1], 1.0)
@@ -131,3 +126,25 @@ def test_a_predicate_that_is_an_array_is_refused():
     for f in (lambda x: cond(x > 0, np.sin, np.cos, x), lambda x: cond(np.array([True]), np.sin, np.cos, x)):
         with pytest.raises(sa.errors.ArgumentError, match=r"predicate of shape.*np\.where"):
             sa.grad(lambda x, f=f: f(x).sum())(np.ones(2))
+
+
+def test_a_branch_that_changes_something_is_refused_on_symbols():
+    def f(x):
+        y, kept = 2 * x, []
+
+        def store(s):
+            y[0] = s
+            return s
+
+        def keep(s):
+            kept.append(s)
+            return s
+
+        first = sa.cond(x[1] > 0, store, lambda s: 2 * s, x[2]) if len(x) == 3 else sa.cond(x[1] > 0, keep, keep, x[2])
+        return first + np.sum(y) + len(kept)
+
+    assert f(np.array([1.0, -1.0, 3.0])) == 12.0
+    assert sa.grad(f)(np.array([1.0, -1.0, 3.0])).tolist() == [2.0, 2.0, 4.0]
+    for size, what in ((3, "changes an array"), (4, "changes a list")):
+        with pytest.raises(sa.errors.ArgumentError, match=what):
+            sa.compile(f, np.ones(size))
