@@ -24,7 +24,6 @@ from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.find.repeated_regions import with_nests
 from codegen.loops.loop import Loop, RolledBlock, StraightError
-from codegen.loops.optimise.copy_propagation import without_copies
 from codegen.loops.optimise.draft import select
 from codegen.loops.optimise.unrolled_sums import with_unrolled_sums
 from codegen.loops.place.buffers import Arrays
@@ -206,7 +205,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     written = [with_loops(rows.loop(loop)) for loop in source.loops]
     loops, program = roll_rows(rows, _arrays(source, rows), written, lambda row: _line(traced, rows, row), name)
     nested = with_nests(program)
-    notes, program = _repeated(program, nested), without_copies(nested)
+    notes, program = _repeated(program, nested), nested
     *values, last = range(len(program.outputs))
     domain = None if everywhere else select(program, [last], {})
     if domain is not None:

@@ -111,7 +111,7 @@ class _Ufunc:
             return self._ufunc(*inputs, **keywords)
         inputs, out = inputs[: self._ufunc.nin], inputs[self._ufunc.nin :]
         if out:
-            keywords["out"] = out
+            keywords["out"] = out + (None,) * (self._ufunc.nout - len(out))
         elif "out" in keywords and not isinstance(keywords["out"], tuple):
             keywords["out"] = (keywords["out"],)
         return UFUNC_METHODS["__call__"](self._ufunc, inputs, keywords)

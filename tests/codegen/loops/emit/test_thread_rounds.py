@@ -124,13 +124,13 @@ def test_short_rounds_are_not_shared(monkeypatch):
     assert shared(made(Nest(ROUNDS, (chunk(), sums(SUMS))))) == []
 
 
-@pytest.mark.parametrize("sparse", ["lower", False])
+@pytest.mark.parametrize("sparse", ["lower", "full"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.thinned
 def test_a_hessian_of_many_rows(sparse, dtype):
-    """Of logistic regression: sums of products, chunk by chunk, and a rest."""
+    """Of logistic regression: so many sums of products that they are taken chunk by chunk, and a rest."""
     rng = np.random.default_rng(0)
-    data, w = rng.normal(size=(10_009, 12)), np.linspace(-0.2, 0.3, 12).astype(dtype)
+    data, w = rng.normal(size=(10_009, 20)), np.linspace(-0.2, 0.3, 20).astype(dtype)
     hessian = sa.hessian(lambda w: np.sum(np.log1p(np.exp(-(data @ w)))), sparse=sparse)
     kernels = [sa.compile(hessian, w, threads=threads, dtype=dtype, cache=False) for threads in THREADS]
     assert max(region.blocks for region in kernels[0].stats.regions) > 1
