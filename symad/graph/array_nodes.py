@@ -144,10 +144,13 @@ class ArrayNodes:
 
     def copied(self, ids: Nodes, order: Any = "K") -> Nodes:
         """Return an array of the same nodes, which is the caller's own."""
-        view = self.untouched_view(ids) if self.nodes and (order != "F" or ids.ndim < 2) else None
-        if view is None or not view.whole:
-            return np.array(ids, dtype=np.int64, order=order)
-        return self.handed_out(view.node).reshape(ids.shape)
+        view = self.untouched_view(ids) if self.nodes else None
+        if view is not None and view.whole and (order != "F" or ids.ndim < 2):
+            return self.handed_out(view.node).reshape(ids.shape)
+        copy = np.array(ids, dtype=np.int64, order=order)
+        if view is not None:
+            self.composed[id(copy)] = ref(copy), (OperandBlock((slice(None),) * ids.ndim, view, ids.shape),)
+        return copy
 
     def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:
         """Return `np.concatenate(parts, axis)`; where they are from array nodes, it need not be looked for later."""

@@ -231,7 +231,10 @@ def _ufunc(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def _cached(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    walk.lead([value.__wrapped__, value.__dict__], trail)
+    if (wrapped := getattr(value, "__wrapped__", None)) is None:
+        walk.stop("kept results of an unknown function", trail)
+        return
+    walk.lead([wrapped, value.__dict__], trail)
     if walk.restores:
         walk.caches.append((value, value.cache_info()))
     else:

@@ -163,7 +163,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         parts = [-(u[2] * v[1]), u[2] * v[0], third]
     else:
         parts = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], third]
-    return np.moveaxis(np.stack(np.broadcast_arrays(*parts)), 0, axisc)
+    return np.moveaxis(np.stack(np.broadcast_arrays(*parts), axis=-1), -1, axisc)
 
 
 _NORM = own_source(np.linalg.norm)

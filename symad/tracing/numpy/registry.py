@@ -9,6 +9,7 @@ have those that decide themselves, and their names. All are filled while modules
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,6 +23,9 @@ STAND_INS: dict[str, Callable[..., Any]] = {}
 HELD: dict[Callable[..., Any], tuple[str, ...]] = {}
 ALWAYS: set[Callable[..., Any]] = set()
 SOLVERS: set[str] = set()
+LAPACK = frozenset(
+    getattr(np.linalg, name) for name in ("inv", "solve", "cholesky", "qr", "lstsq", "pinv", "eigh", "svd")
+)
 
 
 def available(*names: str) -> list[Callable[..., Any]]:
@@ -33,10 +37,30 @@ def implements(*functions: Callable[..., Any]) -> Callable[[Handler], Handler]:
     """Register a handler as the traced form of NumPy functions."""
 
     def register(handler: Handler) -> Handler:
-        FUNCTIONS.update(dict.fromkeys(functions, handler))
+        FUNCTIONS.update((function, _in_c_order(handler) if function in LAPACK else handler) for function in functions)
         return handler
 
     return register
+
+
+def _in_c_order(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a handler whose results lie in memory as those of `numpy.linalg`: views of them say who sees a store."""
+
+    @functools.wraps(handler)
+    def call(*args: Any, **keywords: Any) -> Any:
+        result = handler(*args, **keywords)
+        if not isinstance(result, tuple):
+            return _c_order(result)
+        parts = list(map(_c_order, result))
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+
+    return call
+
+
+def _c_order(result: Any) -> Any:
+    """Return an array whose rows lie one after the other."""
+    is_turned = np.ndim(result) > 1 and not result.flags.c_contiguous
+    return np.copy(result, order="C") if is_turned else result
 
 
 def implements_method(name: str) -> Callable[[Handler], Handler]:

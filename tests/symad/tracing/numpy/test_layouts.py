@@ -1,5 +1,7 @@
 """The order of elements in memory decides which of ravel's, reshape's and flat's results are views, as in NumPy."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import scipy.fft
@@ -259,7 +261,7 @@ def test_a_kernel_has_elements_in_the_order_in_which_they_were_made():
     assert len(products) == 2
     assert sorted(copied) == [31 * 32 * 8, *[8192] * 3, 33 * 32 * 8]  # what is masked, queries, keys, values, scores
     maps = [region for region in regions if region.count == 16384 and region.results[0].kind == "store"]
-    assert len(maps) == 3
+    assert len(maps) == 4
     for region in maps:
         steps = [np.diff(use.table.places()) for use in (*region.gathers, *region.results)]
         assert all(np.mean(each > 1) < 1 / 16 for each in steps)
@@ -276,3 +278,68 @@ def test_a_transposed_copy_is_read_by_blas_where_it_was():
     program = primal_of(traced_with_loops(f, (x,)), "f", False).program
     assert not [region for region, _ in regions_of(program.steps) if region.origin == "copies"]
     np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x), rtol=1e-12, atol=1e-14)
+
+
+def orders(result):
+    """Whether the matrices of a result lie in memory by rows, and by columns."""
+    parts = result if isinstance(result, tuple | list) else [result]
+    matrices = [part for part in parts if isinstance(part, np.ndarray) and part.ndim > 1 and min(part.shape) > 1]
+    return [(part.flags.c_contiguous, part.flags.f_contiguous) for part in matrices]
+
+
+OTHER_ORDERS = ("np.einsum", "np.nanpercentile")  # of paths that NumPy chooses, and of percentiles along an axis
+IN_TABLE = [row for row in rows() if row.expected == "symbols" and not row.text.startswith(OTHER_ORDERS)]
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_results_lie_in_memory_as_numpys(part):
+    """Of all calls in the table, on numbers."""
+    met = 0
+    for row in IN_TABLE[part::8]:
+        values = [np.array(value) if isinstance(value, np.ndarray) else value for value in row.values]
+        with np.errstate(all="ignore"):
+            expected, found = orders(row.function(*values)), []
+
+        def f(*args, row=row, found=found):
+            result = row.function(*args)
+            found.append(orders(result))
+            return sum(np.sum(np.real(part)) for part in (result if isinstance(result, tuple | list) else (result,)))
+
+        if expected:
+            with (
+                contextlib.suppress(sa.WorkbenchError),
+                np.errstate(all="ignore"),
+            ):  # of results that are refused when they are summed
+                sa.value_and_grad(f)(*row.values)
+            met += 1
+            assert not found or found[-1] == expected, row.text
+    assert met > 10
+
+
+@pytest.mark.parametrize("size", [3, 4, 12, 40])
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.linalg.inv,
+        np.linalg.cholesky,
+        np.linalg.pinv,
+        lambda a: np.linalg.solve(a, a[0] + a),
+        lambda a: np.linalg.qr(a)[0],
+        lambda a: np.linalg.eigh(a)[1],
+        lambda a: np.linalg.svd(a)[2],
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_store_through_ravel_of_a_result_of_linear_algebra(function, size, turned):
+    weights = np.cos(np.arange(size * size)).reshape(size, size)
+
+    def f(x):
+        result = function(np.diag(x) + 0.1 * np.outer(x, x))
+        scaled = result.T * x[0] if turned else result
+        scaled.ravel()[1] = x[1]
+        scaled.reshape(-1)[2:4] *= 2.0
+        return np.sum(scaled * weights)
+
+    x = np.linspace(1.0, 2.0, size)
+    assert sa.value_and_grad(f)(x)[0] == pytest.approx(f(x), rel=1e-10)
+    assert sa.compile(f, x)(x) == pytest.approx(f(x), rel=1e-10)
