@@ -153,6 +153,36 @@ class Nothing(sp.Expr):  # type: ignore[misc]
     """The empty left side of an equation that continues the line before."""
 
 
+class Pending(sp.Expr):  # type: ignore[misc]
+    """A derivative that is still to be taken: an expression and its variable, and `true` for a partial derivative."""
+
+    precedence = PRECEDENCE["Atom"]
+    is_commutative = True
+
+    @property
+    def sign(self) -> str:
+        """The letter of the fraction before the expression."""
+        return "∂" if len(self.args) > 2 else "d"
+
+
+class WrittenSum(sp.Add):  # type: ignore[misc]
+    """A sum that keeps its terms, and their order."""
+
+    def __new__(cls, *terms: sp.Expr) -> sp.Expr:
+        return cls._from_args(terms)
+
+
+class WrittenProduct(sp.Mul):  # type: ignore[misc]
+    """A product that keeps its factors, and their order."""
+
+    def __new__(cls, *factors: sp.Expr) -> sp.Expr:
+        parts = [
+            sp.Mul.make_args(factors[0]),
+            *((f,) if f.could_extract_minus_sign() else sp.Mul.make_args(f) for f in factors[1:]),
+        ]
+        return cls._from_args([part for same in parts for part in same])
+
+
 @dataclass(frozen=True)
 class NamedPartial:
     """A partial derivative of an undefined function: the order in each argument, and the arguments."""
@@ -207,7 +237,8 @@ def level_of(epsilon: sp.Basic) -> int:
 def is_as_written(expression: sp.Expr) -> bool:
     """Whether the arguments are in another order than SymPy's own, as in a trace."""
     arguments = list(expression.args)
-    return arguments != sorted(arguments, key=cmp_to_key(sp.Basic.compare))
+    written = isinstance(expression, WrittenSum | WrittenProduct)
+    return written or arguments != sorted(arguments, key=cmp_to_key(sp.Basic.compare))
 
 
 def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:

@@ -22,7 +22,9 @@ from symad.display.notation import (
     STROKE,
     NamedPartial,
     Nothing,
+    Pending,
     Struck,
+    WrittenProduct,
     digits,
     greek_name,
     is_as_written,
@@ -124,6 +126,9 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
     def _print_Nothing(self, expr: Nothing) -> str:
         return ""
 
+    def _print_Pending(self, expr: Pending) -> str:
+        return f"{expr.sign}/{expr.sign}{self._print(expr.args[1])}[{self._print(expr.args[0])}]"
+
     def _print_MatrixBase(self, expr: sp.Matrix) -> str:
         rows = (", ".join(self._print(expr[i, j]) for j in range(expr.cols)) for i in range(expr.rows))
         return f"Matrix([{', '.join(f'[{row}]' for row in rows)}])"
@@ -140,6 +145,17 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
             return str(super()._print_Mul(expr))
         finally:
             self._settings["order"] = before
+
+    def _print_WrittenProduct(self, expr: WrittenProduct) -> str:
+        """Return the factors in their order, those with negative exponents below one line."""
+        sign, rest = _without_sign(list(expr.args))
+        above, below = _above_and_below(rest)
+        top, bottom = ("*".join(self._factor(part) for part in side) for side in (above, below))
+        whole = f"{top or 1}/{f'({bottom})' if len(below) > 1 else bottom}" if below else top
+        return f"{sign.strip()}{whole}"
+
+    def _factor(self, factor: sp.Expr) -> str:
+        return str(self.parenthesize(factor, PRECEDENCE["Mul"], strict=False))
 
     def _signed(self, factors: list[sp.Expr]) -> str:
         """Return the factors before the symbols of levels."""
@@ -177,7 +193,7 @@ class Signs(Text):
 
     def _in_signs(self, text: str) -> str:
         text = _TIMES.sub("·", text)
-        text = re.sub(r"(?<![\w₀-₉.^√/])(\d+)·(?=[^\W\d_])", r"\1", text)
+        text = re.sub(r"(?<![\w₀-₉.^√/])(?!1·)(\d+)·(?=[^\W\d_])", r"\1", text)
         return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
@@ -226,6 +242,9 @@ class Signs(Text):
     def _print_Sqrt(self, expr: sp.Expr) -> str:
         return f"√{self._in_parentheses(expr.args[0])}"
 
+    def _print_Cbrt(self, expr: sp.Expr) -> str:
+        return f"∛{self._in_parentheses(expr.args[0])}"
+
     def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
         if expr.exp == sp.S.Half:
             return f"√{self._in_parentheses(expr.base)}"
@@ -234,14 +253,14 @@ class Signs(Text):
             text = self.parenthesize(below, PRECEDENCE["Pow"], strict=True)
             return f"1/({text})" if text.startswith("1/") else f"1/{text}"
         base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
-        base = f"({base})" if base.startswith(("e^", "√", "d/d", "d²/d")) else base
+        base = f"({base})" if base.startswith(("e^", "√", "∛", "d/d", "d²/d")) else base
         if expr.exp.is_Integer and expr.exp > 1:
             return f"{base}{str(expr.exp).translate(RAISED)}"
         return f"{base}^{self._in_parentheses(expr.exp)}"
 
     def _in_parentheses(self, part: sp.Expr) -> str:
         text = self._print(part)
-        return str(text) if part.is_Symbol or (part.is_Integer and part >= 0) else f"({text})"
+        return str(text) if part.is_Symbol or part.is_NumberSymbol or (part.is_Integer and part >= 0) else f"({text})"
 
 
 class Latex(_Common, LatexPrinter):  # type: ignore[misc]
@@ -319,6 +338,11 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
     def _print_Nothing(self, expr: Nothing) -> str:
         return "{}"
 
+    def _print_Pending(self, expr: Pending) -> str:
+        sign = "d" if expr.sign == "d" else r"\partial "
+        below = self._print(expr.args[1])
+        return rf"\frac{{{sign}}}{{{sign}{below}}}\left[{self._print(expr.args[0])}\right]"
+
     def _print_NegativeZero(self, expr: sp.Expr) -> str:
         return "-0.0"
 
@@ -364,7 +388,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         rest = [factor for factor in factors if not is_epsilon(factor)]
         if not rest:
             return levels
-        if is_literal(expr):
+        if is_literal(expr) and not isinstance(expr, WrittenProduct):
             return self._product(rest, followed=bool(levels)) + (rf" \, {levels}" if levels else "")
         sign, rest = _without_sign(rest)
         above, below = _above_and_below(rest)

@@ -107,12 +107,18 @@ def is_equation(f: Any, x: Any = "x") -> bool:
         return False
 
 
+def sides_of(f: str, x: Any) -> tuple[sp.Expr, sp.Expr]:
+    """Return both sides of an equation."""
+    left, right = (real(read_formula(side, [x])) for side in f.split("="))
+    return left, right
+
+
 def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:
     """Return the problem of dy/dx, or of a higher order. y is the other name in the equation, or the one called y."""
     if not isinstance(x, str | sp.Symbol) or isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
         do = f"name one variable, such as x, and ask for an order of 1 to {_MOST_ORDER}"
         raise refusal("an equation as a question", do=do)
-    left, right = (real(read_formula(side, [x])) for side in f.split("="))
+    left, right = sides_of(f, x)
     formula, name = left - right, plain(str(x))
     others = sorted((s for s in formula.free_symbols if plain(s.name) != name), key=str)
     dependent = next((s for s in others if s.name == "y"), others[0] if len(others) == 1 else None)

@@ -1,0 +1,148 @@
+"""`steps`: the derivative of a function of calculus, rule by rule, as a textbook or a blackboard has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, get_args
+
+import sympy as sp
+
+from codegen.records import dataclass
+from symad.classroom.derivation.derivation_lines import DerivationLine, Detail
+from symad.classroom.derivation.derivation_question import DerivationQuestion, asked
+from symad.classroom.derivation.derivation_sections import Section, sections_of
+from symad.classroom.derivation.point_values import at_the_point, notes_on_places
+from symad.classroom.derivation.tidying import in_book_order
+from symad.derivatives.application import check_choice
+from symad.display.document import Block, Document, Formula, Heading, Inline, Paragraph
+from symad.display.notation import Nothing
+from symad.display.shown import Shown
+from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.user_place import refusal
+
+_MOST_ORDER = 6
+_MOST_ORDERS = {"function": _MOST_ORDER, "several": 2, "equation": 4, "curve": 3}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Derivation(Shown):
+    """The derivation of a derivative: sections of lines, each line with its rule. `print` shows it."""
+
+    question: DerivationQuestion
+    order: int
+    detail: Detail
+    sections: tuple[Section, ...]
+    at: Any = None
+
+    @property
+    def lines(self) -> tuple[DerivationLine, ...]:
+        """All lines: each has `rule`, `before`, `after`, `condition` and `text`."""
+        return tuple(line for section in self.sections for line in section.lines)
+
+    @property
+    def result(self) -> Any:
+        """The derivative as a SymPy expression; a tuple for a gradient, a matrix for a Hessian."""
+        return self._as_shown(self.sections[-1].result)
+
+    @cached_property
+    def value(self) -> Any:
+        """The value at the point `at`; None if there is no point, or no derivative at it."""
+        return None if self.at is None else at_the_point(self.question, self.sections, self.order, self.at)[0]
+
+    @property
+    def title(self) -> str:
+        return "Derivative"
+
+    def document(self) -> Document:
+        """Return the question, the lines, and the result."""
+        blocks: list[Block] = [Heading(f"{self.title}, step by step", 1), *self._question()]
+        for section in self.sections:
+            blocks += [Heading(section.heading)] if section.heading and len(self.sections) > 1 else []
+            blocks += [self._formula(line) for line in section.lines]
+            if not section.lines or self._says_more(section):
+                blocks.append(Formula(self._as_shown(section.shown), self._as_shown(section.left)))
+            if not section.is_checked:
+                blocks.append(
+                    Paragraph("These lines could not be checked with numbers: no point with real values was found.")
+                )
+        blocks += [Paragraph(note) for note in self._notes()]
+        return tuple(blocks)
+
+    def _says_more(self, section: Section) -> bool:
+        return section.left != section.lines[0].before and section.left != section.lines[-1].before
+
+    def _question(self) -> Iterator[Block]:
+        question = self.question
+        if question.kind == "equation":
+            left, right = question.formulas
+            yield Formula(
+                self._as_shown(right), self._as_shown(left), f"{question.dependent} depends on {question.variables[0]}"
+            )
+        elif question.kind == "curve":
+            for letter, f in zip("xy", question.formulas, strict=True):
+                yield Formula(f, sp.Function(letter)(*question.variables))
+        else:
+            yield Formula(in_book_order(question.formulas[0]), sp.Function(question.name)(*question.variables))
+        constants = ", ".join(map(str, (c for c in question.constants if c != question.dependent)))
+        if constants:
+            yield Paragraph(f"{constants}: constant")
+        for x in question.variables:
+            if not any(f.has(x) for f in question.formulas):
+                yield Paragraph(f"{x} does not occur in {question.name}: the derivative is 0")
+
+    def _formula(self, line: DerivationLine) -> Block:
+        condition = () if line.condition is sp.true else ("; for ", line.condition)
+        reason = tuple(self._as_shown(part) for part in (*line.reason, *condition))
+        left = self._as_shown(line.before) if line.starts else Nothing()
+        return Formula(self._as_shown(line.after), left, reason)
+
+    def _notes(self) -> Iterator[tuple[Inline, ...]]:
+        notes = [*notes_on_places(self.question)]
+        if self.at is not None:
+            notes.append(at_the_point(self.question, self.sections, self.order, self.at)[1])
+        yield from dict.fromkeys(notes)
+
+    def _as_shown(self, part: Any) -> Any:
+        """Return a formula with y and y' in place of y(x) and y'(x)."""
+        y = self.question.dependent
+        if y is None or not isinstance(part, sp.Basic):
+            return part
+        (x,) = self.question.variables
+        function = sp.Function(y.name, real=True)(x)
+        primes = {sp.Derivative(function, (x, k)): sp.Symbol(y.name + "'" * k) for k in range(1, _MOST_ORDER)}
+        return part.xreplace(primes).xreplace({function: y})
+
+
+@public_api
+def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, detail: Detail = "short") -> Derivation:
+    """Return the derivative of f in x, line by line, each with its rule, as a textbook writes it.
+
+    f is a formula in a string, a SymPy expression, or a function of one argument; x is a symbol or its name. With a
+    list of symbols, f is differentiated in each (the gradient), with order=2 the Hessian follows. An equation such as
+    "x^2 + y^2 = 25" gives y' where y depends on x, and a pair (x(t), y(t)) with "t" the slope of the curve. `at` is a
+    point at which the derivative is evaluated, or is said not to exist. `detail="full"` gives every rule its own line.
+
+    ArgumentError for what cannot be read, RuleError for a function without a derivative, LimitError for a formula that
+    nobody would differentiate by hand.
+
+    >>> print(steps("x^2 sin x", "x"))
+    Derivative, step by step
+    <BLANKLINE>
+      f(x) = x²·sin(x)
+      d/dx[x²·sin(x)] = d/dx[x²]·sin(x) + x²·d/dx[sin(x)]    [product rule: u = x², v = sin(x)]
+       = 2x·sin(x) + x²·cos(x)    [power rule; sine]
+       = x·(x·cos(x) + 2sin(x))    [common factors]
+      f′(x) = x·(x·cos(x) + 2sin(x))
+    >>> steps("|x - 1|", "x", at=3).value
+    1
+    """
+    check_choice("detail", detail, get_args(Detail))
+    question = asked(f, x)
+    most = _MOST_ORDERS[question.kind]
+    if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= most:
+        raise refusal(f"order={order!r}", do=f"give an integer from 1 to {most}")
+    derivation = Derivation(question, order, detail, tuple(sections_of(question, order, detail)), at)
+    if at is not None:
+        at_the_point(question, derivation.sections, order, at)
+    return derivation
