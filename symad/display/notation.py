@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cmp_to_key
+from typing import Any
 
 import mpmath.libmp as libmp
 import sympy as sp
@@ -159,28 +160,37 @@ class Pending(sp.Expr):  # type: ignore[misc]
     precedence = PRECEDENCE["Atom"]
     is_commutative = True
 
-    @property
-    def sign(self) -> str:
-        """The letter of the fraction before the expression."""
-        return "∂" if len(self.args) > 2 else "d"
+    def _sympystr(self, printer: Any) -> str:
+        sign = "∂" if len(self.args) > 2 else "d"
+        return f"{sign}/{sign}{printer._print(self.args[1])}[{printer._print(self.args[0])}]"
+
+    def _latex(self, printer: Any) -> str:
+        sign = r"\partial " if len(self.args) > 2 else "d"
+        below = printer._print(self.args[1])
+        return rf"\frac{{{sign}}}{{{sign}{below}}}\left[{printer._print(self.args[0])}\right]"
+
+    def of(self, part: sp.Expr) -> Pending:
+        """Return the pending derivative of a part, in the same variable."""
+        return Pending(part, *self.args[1:])
 
 
 class WrittenSum(sp.Add):  # type: ignore[misc]
-    """A sum that keeps its terms, and their order."""
+    """A sum that keeps its terms, except 0, and their order."""
 
     def __new__(cls, *terms: sp.Expr) -> sp.Expr:
-        return cls._from_args(terms)
+        parts = [part for term in terms for part in (ordered_terms(term) if term.is_Add else (term,)) if part != 0]
+        return cls._from_args(parts)
 
 
 class WrittenProduct(sp.Mul):  # type: ignore[misc]
-    """A product that keeps its factors, and their order."""
+    """A product that keeps its factors, except 1, and their order."""
 
     def __new__(cls, *factors: sp.Expr) -> sp.Expr:
-        parts = [
-            sp.Mul.make_args(factors[0]),
-            *((f,) if f.could_extract_minus_sign() else sp.Mul.make_args(f) for f in factors[1:]),
-        ]
-        return cls._from_args([part for same in parts for part in same])
+        if 0 in factors:
+            return sp.S.Zero
+        factors = tuple(factor for factor in factors if factor != 1)
+        nested = [(f,) if k and f.could_extract_minus_sign() else sp.Mul.make_args(f) for k, f in enumerate(factors)]
+        return cls._from_args([part for parts in nested for part in parts])
 
 
 @dataclass(frozen=True)

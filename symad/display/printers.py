@@ -22,7 +22,6 @@ from symad.display.notation import (
     STROKE,
     NamedPartial,
     Nothing,
-    Pending,
     Struck,
     WrittenProduct,
     digits,
@@ -126,9 +125,6 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
     def _print_Nothing(self, expr: Nothing) -> str:
         return ""
 
-    def _print_Pending(self, expr: Pending) -> str:
-        return f"{expr.sign}/{expr.sign}{self._print(expr.args[1])}[{self._print(expr.args[0])}]"
-
     def _print_MatrixBase(self, expr: sp.Matrix) -> str:
         rows = (", ".join(self._print(expr[i, j]) for j in range(expr.cols)) for i in range(expr.rows))
         return f"Matrix([{', '.join(f'[{row}]' for row in rows)}])"
@@ -193,7 +189,7 @@ class Signs(Text):
 
     def _in_signs(self, text: str) -> str:
         text = _TIMES.sub("·", text)
-        text = re.sub(r"(?<![\w₀-₉.^√/])(?!1·)(\d+)·(?=[^\W\d_])", r"\1", text)
+        text = re.sub(r"(?<![\w₀-₉.^√/])(?!1·)(\d+)·(?!d/d)(?=[^\W\d_])", r"\1", text)
         return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
@@ -337,11 +333,6 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
     def _print_Nothing(self, expr: Nothing) -> str:
         return "{}"
-
-    def _print_Pending(self, expr: Pending) -> str:
-        sign = "d" if expr.sign == "d" else r"\partial "
-        below = self._print(expr.args[1])
-        return rf"\frac{{{sign}}}{{{sign}{below}}}\left[{self._print(expr.args[0])}\right]"
 
     def _print_NegativeZero(self, expr: sp.Expr) -> str:
         return "-0.0"

@@ -17,7 +17,7 @@ from symad.errors import LimitError
 
 Detail = Literal["short", "full"]
 MOST_LINES = 150
-_REASONS = 3  # of a line, that say what their parts are
+_REASONS = 2  # of a line, that say what their parts are
 _TERMWISE = ("sum rule", "constant factor")
 _SILENT = (*_TERMWISE, "constant rule", "identity")  # beside other rules
 
@@ -59,7 +59,7 @@ def derived(pending: Pending, detail: Detail, tidy: bool = True) -> list[Derivat
             steps.append(applied(waiting[0]))
             after = line.xreplace({waiting[0]: steps[0].line})
         else:
-            after = _without_ones(line.xreplace({part: _in_one_line(part, steps) for part in waiting}))
+            after = line.xreplace({part: _in_one_line(part, steps) for part in waiting})
         condition = sp.And(*(step.condition for step in steps))
         lines.append(DerivationLine(_rules(steps), line, after, _reason(steps), condition, not lines))
         if len(lines) > MOST_LINES:
@@ -83,27 +83,15 @@ def tidied_lines(expression: sp.Expr) -> list[sp.Expr]:
     return list({signs_of(form): form for form in forms}.values())
 
 
-def _without_ones(line: sp.Expr) -> sp.Expr:
-    """Return a line without factors 1 and terms 0."""
-    if not line.args or isinstance(line, Pending):
-        return line
-    parts = [_without_ones(part) for part in line.args]
-    if isinstance(line, WrittenProduct):
-        parts = [sp.S.Zero] if 0 in parts else [part for part in parts if part != 1]
-    if isinstance(line, WrittenSum):
-        parts = [part for part in parts if part != 0]
-    return line if tuple(parts) == line.args else line.func(*parts)
-
-
 def _pending_in(line: sp.Expr) -> list[Pending]:
     """Return the distinct pending derivatives of a line, from left to right."""
-    found: dict[Pending, None] = {}
+    waiting: list[Pending] = []
     walk = sp.preorder_traversal(line)
     for part in walk:
         if isinstance(part, Pending):
-            found[part] = None
+            waiting.append(part)
             walk.skip()
-    return list(found)
+    return list(dict.fromkeys(waiting))
 
 
 def _in_one_line(pending: Pending, steps: list[AppliedRule]) -> sp.Expr:
@@ -113,34 +101,24 @@ def _in_one_line(pending: Pending, steps: list[AppliedRule]) -> sp.Expr:
     """
     step = applied(pending)
     steps.append(step)
-    if step.rule in _TERMWISE:
-        parts = {part: _in_one_line(part, steps) for part in _pending_in(step.line)}
-        if step.rule == "sum rule":
-            terms = [parts[part] for part in step.line.args if parts[part] != 0]
-            return WrittenSum(*terms)
-        (part,) = parts.values()
-        is_plain = not part.has(Pending) and not isinstance(part, WrittenProduct | WrittenSum)
-        return step.parts[0] * part if is_plain else step.line.xreplace(parts)
-    if step.rule == "chain rule":
-        inner = {part: _at_once(part) for part in _pending_in(step.line)}
-        return step.line.xreplace({part: slope for part, slope in inner.items() if slope is not None})
-    return step.line
-
-
-def _at_once(pending: Pending) -> sp.Expr | None:
-    """Return a derivative that is read off: of powers and plain functions, their multiples and sums; else None."""
-    step = applied(pending)
-    if step.is_direct:
-        return step.line
-    if step.rule not in _TERMWISE:
-        return None
-    parts = {part: _at_once(part) for part in _pending_in(step.line)}
-    return None if None in parts.values() else evaluated(step.line.xreplace(parts))
+    parts = {part: part for part in _pending_in(step.line)}
+    for part in parts:
+        if step.rule in _TERMWISE:
+            parts[part] = _in_one_line(part, steps)
+        elif step.rule == "chain rule":
+            inner: list[AppliedRule] = []
+            slope = _in_one_line(part, inner)
+            if all(rule.is_direct or rule.rule in _TERMWISE for rule in inner):
+                parts[part] = evaluated(slope, ordered=True)
+    (first, *_) = [*parts.values(), None]
+    if step.rule == "constant factor" and not first.has(Pending, WrittenProduct, WrittenSum):
+        return step.parts[0] * first
+    return step.line.xreplace(parts)
 
 
 def _rules(steps: list[AppliedRule]) -> str:
-    names = dict.fromkeys(step.rule for step in steps)
-    return ", ".join([name for name in names if name not in _SILENT] or names)
+    names = list(dict.fromkeys(step.rule for step in steps))
+    return ", ".join([name for name in names if name not in _SILENT] or names[:1])
 
 
 def _reason(steps: list[AppliedRule]) -> tuple[Inline, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, get_args
 
 import sympy as sp
@@ -11,29 +10,30 @@ import sympy as sp
 from codegen.records import dataclass
 from symad.classroom.derivation.derivation_lines import DerivationLine, Detail
 from symad.classroom.derivation.derivation_question import DerivationQuestion, asked
-from symad.classroom.derivation.derivation_sections import Section, sections_of
-from symad.classroom.derivation.point_values import at_the_point, notes_on_places
+from symad.classroom.derivation.derivation_sections import Derived, Section
+from symad.classroom.derivation.point_values import Prose, kinks, value_at
 from symad.classroom.derivation.tidying import in_book_order
 from symad.derivatives.application import check_choice
-from symad.display.document import Block, Document, Formula, Heading, Inline, Paragraph
+from symad.display.document import Block, Document, Formula, Heading, Paragraph
 from symad.display.notation import Nothing
 from symad.display.shown import Shown
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
 
-_MOST_ORDER = 6
-_MOST_ORDERS = {"function": _MOST_ORDER, "several": 2, "equation": 4, "curve": 3}
+_MOST_ORDERS = {"function": 6, "several": 2, "equation": 4, "curve": 3}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derivation(Shown):
-    """The derivation of a derivative: sections of lines, each line with its rule. `print` shows it."""
+    """The derivation of a derivative: sections of lines, each line with its rule. `print` shows it.
+
+    `value` is the derivative at the point that was asked for; None if there is no point, or no derivative at it.
+    """
 
     question: DerivationQuestion
-    order: int
-    detail: Detail
     sections: tuple[Section, ...]
-    at: Any = None
+    value: Any
+    notes: tuple[Prose, ...]
 
     @property
     def lines(self) -> tuple[DerivationLine, ...]:
@@ -45,51 +45,30 @@ class Derivation(Shown):
         """The derivative as a SymPy expression; a tuple for a gradient, a matrix for a Hessian."""
         return self._as_shown(self.sections[-1].result)
 
-    @cached_property
-    def value(self) -> Any:
-        """The value at the point `at`; None if there is no point, or no derivative at it."""
-        return None if self.at is None else at_the_point(self.question, self.sections, self.order, self.at)[0]
-
     @property
     def title(self) -> str:
-        return "Derivative"
+        return "Derivative, step by step"
 
     def document(self) -> Document:
-        """Return the question, the lines, and the result."""
-        blocks: list[Block] = [Heading(f"{self.title}, step by step", 1), *self._question()]
+        """Return the question, the lines, and the results."""
+        blocks: list[Block] = [Heading(self.title, 1), *self._question()]
         for section in self.sections:
             blocks += [Heading(section.heading)] if section.heading and len(self.sections) > 1 else []
-            blocks += [self._formula(line) for line in section.lines]
-            if not section.lines or self._says_more(section):
+            blocks += map(self._formula, section.lines)
+            if not any(section.left == line.before for line in section.lines):
                 blocks.append(Formula(self._as_shown(section.shown), self._as_shown(section.left)))
-            if not section.is_checked:
-                blocks.append(
-                    Paragraph("These lines could not be checked with numbers: no point with real values was found.")
-                )
-        blocks += [Paragraph(note) for note in self._notes()]
-        return tuple(blocks)
-
-    def _says_more(self, section: Section) -> bool:
-        return section.left != section.lines[0].before and section.left != section.lines[-1].before
+        return (*blocks, *(Paragraph(tuple(map(self._as_shown, note))) for note in self.notes))
 
     def _question(self) -> Iterator[Block]:
         question = self.question
         if question.kind == "equation":
-            left, right = question.formulas
-            yield Formula(
-                self._as_shown(right), self._as_shown(left), f"{question.dependent} depends on {question.variables[0]}"
-            )
-        elif question.kind == "curve":
-            for letter, f in zip("xy", question.formulas, strict=True):
-                yield Formula(f, sp.Function(letter)(*question.variables))
-        else:
-            yield Formula(in_book_order(question.formulas[0]), sp.Function(question.name)(*question.variables))
-        constants = ", ".join(map(str, (c for c in question.constants if c != question.dependent)))
-        if constants:
+            left, right = map(self._as_shown, question.formulas)
+            yield Formula(right, left, f"{question.dependent} depends on {question.variables[0]}")
+        for letter, f in zip("xy" if question.kind == "curve" else question.name, question.formulas, strict=False):
+            if question.kind != "equation":
+                yield Formula(in_book_order(f), sp.Function(letter)(*question.variables))
+        if constants := ", ".join(map(str, question.constants)):
             yield Paragraph(f"{constants}: constant")
-        for x in question.variables:
-            if not any(f.has(x) for f in question.formulas):
-                yield Paragraph(f"{x} does not occur in {question.name}: the derivative is 0")
 
     def _formula(self, line: DerivationLine) -> Block:
         condition = () if line.condition is sp.true else ("; for ", line.condition)
@@ -97,21 +76,14 @@ class Derivation(Shown):
         left = self._as_shown(line.before) if line.starts else Nothing()
         return Formula(self._as_shown(line.after), left, reason)
 
-    def _notes(self) -> Iterator[tuple[Inline, ...]]:
-        notes = [*notes_on_places(self.question)]
-        if self.at is not None:
-            notes.append(at_the_point(self.question, self.sections, self.order, self.at)[1])
-        yield from dict.fromkeys(notes)
-
     def _as_shown(self, part: Any) -> Any:
         """Return a formula with y and y' in place of y(x) and y'(x)."""
-        y = self.question.dependent
-        if y is None or not isinstance(part, sp.Basic):
+        if (y := self.question.dependent) is None or not isinstance(part, sp.Basic):
             return part
         (x,) = self.question.variables
         function = sp.Function(y.name, real=True)(x)
-        primes = {sp.Derivative(function, (x, k)): sp.Symbol(y.name + "'" * k) for k in range(1, _MOST_ORDER)}
-        return part.xreplace(primes).xreplace({function: y})
+        primes = {sp.Derivative(function, (x, k)): sp.Symbol(y.name + "'" * k) for k in range(1, 6)}
+        return part.xreplace({**primes, function: y})
 
 
 @public_api
@@ -140,9 +112,14 @@ def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, detail: Detail = "s
     check_choice("detail", detail, get_args(Detail))
     question = asked(f, x)
     most = _MOST_ORDERS[question.kind]
-    if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= most:
+    if isinstance(order, bool) or order not in range(1, most + 1):
         raise refusal(f"order={order!r}", do=f"give an integer from 1 to {most}")
-    derivation = Derivation(question, order, detail, tuple(sections_of(question, order, detail)), at)
-    if at is not None:
-        at_the_point(question, derivation.sections, order, at)
-    return derivation
+    derived = Derived(question, order, detail)
+    notes: list[Prose] = (
+        [] if derived.is_checked else [("Not checked with numbers: no point with real values was found",)]
+    )
+    absent = [x for x in question.variables if not any(part.has(x) for part in question.formulas)]
+    notes += [(f"{x} does not occur in {question.name}: the derivative is 0",) for x in absent]
+    value, said = (None, ()) if at is None else value_at(question, derived.sections, order, at)
+    notes += dict.fromkeys([*kinks(question), *([said] if said else [])])
+    return Derivation(question, derived.sections, value, tuple(notes))

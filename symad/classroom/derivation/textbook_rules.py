@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
@@ -20,16 +23,11 @@ from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_sympy
 from symad.rules.partials import partial
 
-NAMES = {
+_WORDS = {"sin": "sine", "cos": "cosine", "tan": "tangent", "cot": "cotangent", "sec": "secant", "csc": "cosecant"}
+_KINDS = (("{}", "{}"), ("a{}", "arc{}"), ("{}h", "hyperbolic {}"), ("a{}h", "inverse hyperbolic {}"))
+NAMES = {getattr(sp, kind.format(f)): word.format(_WORDS[f]) for kind, word in _KINDS for f in _WORDS} | {
     sp.exp: "exponential function", sp.log: "natural logarithm", heads.log2: "logarithm", heads.log10: "logarithm",
-    sp.sin: "sine", sp.cos: "cosine", sp.tan: "tangent", sp.cot: "cotangent", sp.sec: "secant", sp.csc: "cosecant",
-    sp.asin: "arcsine", sp.acos: "arccosine", sp.atan: "arctangent", sp.acot: "arccotangent", sp.asec: "arcsecant",
-    sp.acsc: "arccosecant", sp.sinh: "hyperbolic sine", sp.cosh: "hyperbolic cosine", sp.tanh: "hyperbolic tangent",
-    sp.coth: "hyperbolic cotangent", sp.sech: "hyperbolic secant", sp.csch: "hyperbolic cosecant",
-    sp.asinh: "inverse hyperbolic sine", sp.acosh: "inverse hyperbolic cosine", sp.atanh: "inverse hyperbolic tangent",
-    sp.acoth: "inverse hyperbolic cotangent", sp.asech: "inverse hyperbolic secant",
-    sp.acsch: "inverse hyperbolic cosecant", heads.cbrt: "cube root", sp.Abs: "absolute value",
-    sp.floor: "step function", sp.ceiling: "step function", sp.sign: "step function", sp.Heaviside: "step function",
+    heads.cbrt: "cube root", **dict.fromkeys((sp.floor, sp.ceiling, sp.sign, sp.Heaviside), "step function"),
 }  # fmt: skip
 _U, _V = (sp.Wild(name, properties=[lambda part: part.is_extended_real]) for name in "uv")
 _NUMBER = sp.Wild("w", properties=[lambda part: part.is_Number])
@@ -84,67 +82,47 @@ def applied(pending: Pending) -> AppliedRule:
     raise RuleError(f"no rule of differentiation for {type(f).__name__}", do="give a formula of ordinary functions")
 
 
-def derivative_of(part: sp.Expr, pending: Pending) -> Pending:
-    """Return the pending derivative of a part in the same variable."""
-    return Pending(part, *pending.args[1:])
-
-
-def _named(pending: Pending, **parts: sp.Expr) -> tuple[Inline, ...]:
-    """Return "u = ..., v = ..." in letters that the formula does not use."""
+def _letters(pending: Pending) -> Iterator[sp.Symbol]:
+    """Yield letters for parts, which the formula does not use."""
     used = {symbol.name for symbol in pending.free_symbols}
-    letters = iter(letter for letter in "uvwpqrs" if letter not in used)
-    texts: list[Inline] = []
-    for part in parts.values():
-        texts += [", " if texts else "", sp.Symbol(next(letters)), " = ", part]
-    return tuple(texts)
+    return (sp.Symbol(letter, real=True) for letter in "uvwpqrs" if letter not in used)
 
 
-def _letter(pending: Pending) -> sp.Symbol:
-    used = {symbol.name for symbol in pending.free_symbols}
-    return sp.Symbol(next(letter for letter in "uvwpqrs" if letter not in used), real=True)
+def _named(pending: Pending, *parts: sp.Expr) -> tuple[Inline, ...]:
+    """Return "u = ..., v = ..."."""
+    named = zip(_letters(pending), parts, strict=False)
+    return tuple(text for k, (letter, part) in enumerate(named) for text in (", " * bool(k), letter, " = ", part))
 
 
 def _sum(f: sp.Expr, pending: Pending) -> AppliedRule:
-    return AppliedRule("sum rule", WrittenSum(*(derivative_of(term, pending) for term in ordered_terms(f))))
+    return AppliedRule("sum rule", WrittenSum(*map(pending.of, ordered_terms(f))))
 
 
 def _product(f: sp.Expr, pending: Pending) -> AppliedRule:
-    x = pending.args[1]
-    factors = ordered_factors(f)
-    constants = [factor for factor in factors if not factor.has(x)]
+    factors, x = ordered_factors(f), pending.args[1]
     moving = [factor for factor in factors if factor.has(x)]
-    if constants:
+    if constants := [factor for factor in factors if not factor.has(x)]:
         factor = sp.Mul(*constants)
-        rest = derivative_of(sp.Mul(*moving), pending)
-        return AppliedRule("constant factor", WrittenProduct(factor, rest), (factor,))
-    if is_shorter_by_logarithms(moving):
-        return _logarithmic(f, moving, pending)
-    below = [factor for factor in moving if factor.is_Pow and factor.exp.is_Rational and factor.exp < 0]
-    above = [factor for factor in moving if factor not in below]
-    if below:
+        return AppliedRule("constant factor", WrittenProduct(factor, pending.of(sp.Mul(*moving))), (factor,))
+    powers = [factor for factor in moving if factor.is_Pow and factor.exp.is_Rational]
+    if len(moving) > 2 and sum(power.base.is_Add for power in powers) > 1:
+        line = WrittenProduct(f, pending.of(logarithm(f, x)))
+        parts = ("y′ = y·(ln|y|)′ with y = ", f)
+        return AppliedRule("logarithmic differentiation", line, parts, sp.Ne(sp.Symbol("y"), 0))
+    if below := [power for power in powers if power.exp < 0]:
+        above = [factor for factor in moving if factor not in below]
         return _quotient(sp.Mul(*above), sp.Mul(*(1 / factor for factor in below)), pending)
-    terms = [
-        WrittenProduct(*(derivative_of(g, pending) if k == place else g for k, g in enumerate(moving)))
-        for place in range(len(moving))
-    ]
-    parts = _named(pending, **{f"part{k}": factor for k, factor in enumerate(moving)})
-    return AppliedRule("product rule", WrittenSum(*terms), parts)
+    terms = [WrittenProduct(*moving[:k], pending.of(part), *moving[k + 1 :]) for k, part in enumerate(moving)]
+    return AppliedRule("product rule", WrittenSum(*terms), _named(pending, *moving))
 
 
 def _quotient(u: sp.Expr, v: sp.Expr, pending: Pending) -> AppliedRule:
-    du, dv = derivative_of(u, pending), derivative_of(v, pending)
+    below, minus = sp.Pow(v, -2), sp.S.NegativeOne
     if u == 1:
-        line = WrittenProduct(sp.S.NegativeOne, dv, sp.Pow(v, -2))
-        return AppliedRule("reciprocal rule", line, ("(1/u)′ = -u′/u² with ", *_named(pending, u=v)))
-    top = WrittenSum(WrittenProduct(du, v), WrittenProduct(sp.S.NegativeOne, u, dv))
-    line = WrittenProduct(top, sp.Pow(v, -2))
-    return AppliedRule("quotient rule", line, _named(pending, u=u, v=v), sp.true)
-
-
-def is_shorter_by_logarithms(factors: list[sp.Expr]) -> bool:
-    """Whether a product is differentiated through its logarithm: three factors, two of them powers of sums."""
-    sums = [factor for factor in factors if factor.is_Pow and factor.exp.is_Rational and factor.base.is_Add]
-    return len(factors) > 2 and len(sums) > 1
+        parts = ("(1/u)′ = -u′/u² with ", *_named(pending, v))
+        return AppliedRule("reciprocal rule", WrittenProduct(minus, pending.of(v), below), parts)
+    above = WrittenSum(WrittenProduct(pending.of(u), v), WrittenProduct(minus, u, pending.of(v)))
+    return AppliedRule("quotient rule", WrittenProduct(above, below), _named(pending, u, v))
 
 
 def logarithm(f: sp.Expr, x: sp.Basic) -> sp.Expr:
@@ -155,100 +133,79 @@ def logarithm(f: sp.Expr, x: sp.Basic) -> sp.Expr:
     2*log(Abs(x)) - log(Abs(x + 1))
     """
     terms = []
-    factors = ordered_factors(f) if f.is_Mul else [f]
-    for factor in sorted(factors, key=lambda factor: factor.as_base_exp()[1].could_extract_minus_sign()):
+    for factor in ordered_factors(f) if f.is_Mul else [f]:
         base, exponent = factor.as_base_exp()
-        if isinstance(factor, sp.exp):
-            terms.append(factor.args[0])
-        elif not exponent.has(x) and (base.is_positive or (exponent.is_Rational and exponent.q % 2 == 0)):
-            terms.append(exponent * sp.log(base))
-        elif not exponent.has(x):
-            terms.append(exponent * sp.log(sp.Abs(base)))
-        else:
-            terms.append(exponent * sp.log(base))
-    return terms[0] if len(terms) == 1 else WrittenSum(*terms)
-
-
-def _logarithmic(f: sp.Expr, factors: list[sp.Expr], pending: Pending) -> AppliedRule:
-    sum_of_logarithms = logarithm(sp.Mul(*factors, evaluate=False), pending.args[1])
-    line = WrittenProduct(f, derivative_of(sum_of_logarithms, pending))
-    parts = ("y′ = y·(ln|y|)′ with y = ", f)
-    return AppliedRule("logarithmic differentiation", line, parts, sp.Ne(f, 0))
+        is_positive = exponent.has(x) or base.is_positive or (exponent.is_Rational and exponent.q % 2 == 0)
+        terms.append(exponent * sp.log(base if is_positive else sp.Abs(base)))
+    return WrittenSum(*sorted(filter(None, terms), key=lambda term: term.could_extract_minus_sign()))
 
 
 def _power(f: sp.Expr, pending: Pending) -> AppliedRule:
     x, base, exponent = pending.args[1], f.base, f.exp
     if base.has(x) and exponent.has(x):
         whole = sp.exp(exponent * sp.log(base), evaluate=False)
-        return AppliedRule("power as an exponential", derivative_of(whole, pending), (f, " = ", whole), base > 0)
+        return AppliedRule("power as an exponential", pending.of(whole), (f, " = ", whole), base > 0)
     if exponent.has(x):
         return _chain(f, exponent, WrittenProduct(f, sp.log(base)), "exponential function", pending)
-    if exponent == sp.S.Half:
-        return _chain(f, base, 1 / (2 * f), "square root", pending)
     if exponent == -1 and base.is_Add:
         return _quotient(sp.S.One, base, pending)
-    return _chain(f, base, exponent * base ** (exponent - 1), "power rule", pending)
+    return _chain(
+        f, base, exponent * base ** (exponent - 1), "square root" if 2 * exponent == 1 else "power rule", pending
+    )
 
 
 def _chain(f: sp.Expr, inner: sp.Expr, slope: sp.Expr, name: str, pending: Pending) -> AppliedRule:
     """Return the slope of the outer function, times the pending derivative of the inner one if that is not x."""
     if inner == pending.args[1]:
         return AppliedRule(name, slope)
-    letter = _letter(pending)
-    outer = f.func(letter, *f.args[1:]) if f.args[0] == inner else f.func(f.args[0], letter)
-    line = WrittenProduct(slope, derivative_of(inner, pending))
-    return AppliedRule("chain rule", line, ("outer ", outer, ", inner ", letter, " = ", inner))
+    letter = next(_letters(pending))
+    line = WrittenProduct(slope, pending.of(inner))
+    parts = ("outer ", f.xreplace({inner: letter}), ", inner ", letter, " = ", inner)
+    return AppliedRule("chain rule", line, parts)
 
 
 def _logarithm_rule(f: sp.Expr, pending: Pending) -> AppliedRule:
-    (u,), x = f.args, pending.args[1]
+    (u,) = f.args
     inside = u.args[0] if isinstance(u, sp.Abs) else u
-    shorter = logarithm(inside, x)
-    if inside.is_Mul or (inside.is_Pow and not inside.is_number):
-        return AppliedRule("laws of logarithms", derivative_of(shorter, pending), (f, " = ", shorter))
-    if isinstance(u, sp.Abs):
-        step = _chain(sp.log(inside), inside, 1 / inside, "natural logarithm", pending)
-        parts = ("(ln|u|)′ = u′/u, ", *_named(pending, u=inside)) if step.parts else ()
-        return AppliedRule(step.rule, step.line, parts)
-    return _chain(f, u, 1 / u, "natural logarithm", pending)
+    if inside.is_Mul or inside.is_Pow:
+        shorter = logarithm(inside, pending.args[1])
+        return AppliedRule("laws of logarithms", pending.of(shorter), (f, " = ", shorter))
+    return _chain(f, inside, 1 / inside, "natural logarithm", pending)
 
 
 def _absolute(f: sp.Expr, pending: Pending) -> AppliedRule:
-    (u,) = f.args
-    step = _chain(f, u, sp.sign(u) if u == pending.args[1] else u / f, "absolute value", pending)
-    return AppliedRule(step.rule, step.line, step.parts, sp.Ne(u, 0))
+    (u,), x = f.args, pending.args[1]
+    step = _chain(f, u, sp.sign(u), "absolute value", pending)
+    is_linear = u.is_polynomial(x) and sp.degree(u, x) == 1
+    return AppliedRule(step.rule, step.line, step.parts, sp.Ne(x, sp.solve(u, x)[0]) if is_linear else sp.Ne(u, 0))
 
 
 def _piecewise(f: sp.Piecewise, pending: Pending) -> AppliedRule:
-    cases = [(derivative_of(value, pending), condition) for value, condition in f.args]
-    return AppliedRule("case by case", sp.Piecewise(*cases))
+    return AppliedRule("case by case", sp.Piecewise(*((pending.of(value), condition) for value, condition in f.args)))
 
 
 def _extremum(f: sp.Expr, pending: Pending) -> AppliedRule:
     cases = f.rewrite(sp.Piecewise)
-    return AppliedRule("cases", derivative_of(cases, pending), (f, " = ", cases))
+    return AppliedRule("cases", pending.of(cases), (f, " = ", cases))
 
 
 def _unknown(f: sp.Expr, pending: Pending) -> AppliedRule:
     """Return f'(u) u' for an undefined function, and the next derivative for one of its derivatives."""
-    x = pending.args[1]
-    if isinstance(f, AppliedUndef) and len(f.args) == 1 and f.args[0] != x:
-        letter = sp.Dummy("u", real=True)
-        slope = sp.Subs(f.func(letter).diff(letter), letter, f.args[0])
-        return _chain(f, f.args[0], slope, f"derivative of {f.func.__name__}", pending)
-    name = getattr(f, "expr", f).func.__name__
-    return AppliedRule(f"derivative of {name}", sp.diff(f, x))
+    name = f"derivative of {getattr(f, 'expr', f).func.__name__}"
+    if not isinstance(f, AppliedUndef) or len(f.args) > 1 or f.args[0] == pending.args[1]:
+        return AppliedRule(name, sp.diff(f, pending.args[1]))
+    letter = sp.Dummy("u", real=True)
+    return _chain(f, f.args[0], sp.Subs(f.func(letter).diff(letter), letter, f.args[0]), name, pending)
 
 
 def _function(f: sp.Expr, pending: Pending) -> AppliedRule:
     name = NAMES.get(f.func, f"derivative of {f.func.__name__}")
-    moving = [place for place, part in enumerate(f.args) if part.has(pending.args[1])]
-    slopes = [slope_of(f, place) for place in moving]
-    if all(slope == 0 for slope in slopes):
+    slopes = {part: slope_of(f, place) for place, part in enumerate(f.args) if part.has(pending.args[1])}
+    if not any(slopes.values()):
         return AppliedRule(name, sp.S.Zero, ("constant between its jumps",))
     if len(f.args) == 1:
-        return _chain(f, f.args[0], slopes[0], name, pending)
-    terms = [WrittenProduct(s, derivative_of(f.args[k], pending)) for k, s in zip(moving, slopes, strict=True)]
+        return _chain(f, f.args[0], *slopes.values(), name, pending)
+    terms = [WrittenProduct(slope, pending.of(part)) for part, slope in slopes.items()]
     return AppliedRule("chain rule", WrittenSum(*terms), (name, " in each argument"))
 
 
@@ -271,14 +228,8 @@ def slope_of(f: sp.Expr, place: int) -> sp.Expr:
     return slope.xreplace(dict(zip(letters, f.args, strict=True)))
 
 
-_RULES = (
-    (sp.Add, _sum),
-    (sp.Mul, _product),
-    (sp.Pow, _power),
-    (sp.log, _logarithm_rule),
-    (sp.Abs, _absolute),
-    (sp.Piecewise, _piecewise),
-    ((sp.Max, sp.Min), _extremum),
-    ((AppliedUndef, sp.Derivative, sp.Subs), _unknown),
+_RULES: tuple[tuple[Any, Callable[[Any, Pending], AppliedRule]], ...] = (
+    (sp.Add, _sum), (sp.Mul, _product), (sp.Pow, _power), (sp.log, _logarithm_rule), (sp.Abs, _absolute),
+    (sp.Piecewise, _piecewise), ((sp.Max, sp.Min), _extremum), ((AppliedUndef, sp.Derivative, sp.Subs), _unknown),
     (sp.Function, _function),
-)
+)  # fmt: skip

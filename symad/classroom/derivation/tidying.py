@@ -12,9 +12,11 @@ from symad.errors import LimitError
 from symad.limits import time_limit
 
 _LONG = 90  # operations of a derivative that is only put in order
+_MOST_POWER = 12  # of a sum that may be multiplied out on the way
 _SECONDS = 0.8  # for one attempt to make a derivative shorter
 _MOST = 5  # steps of tidying
-_TRIGONOMETRIC = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch)
+_HYPERBOLIC = (sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch)
+_U = sp.Wild("u")
 
 
 def evaluated(line: sp.Expr, ordered: bool = False) -> sp.Expr:
@@ -27,17 +29,14 @@ def evaluated(line: sp.Expr, ordered: bool = False) -> sp.Expr:
     if not line.args:
         return line
     parts = [evaluated(part, ordered) if isinstance(part, sp.Basic) else part for part in line.args]
-    if isinstance(line, WrittenProduct):
-        return sp.Mul(*parts)
     if isinstance(line, WrittenSum):
         total = sp.Add(*parts)
-        as_written = ordered and len(total.args) == len(parts) and set(total.args) == set(parts)
-        return WrittenSum(*parts) if as_written else total
+        return WrittenSum(*parts) if ordered and set(sp.Add.make_args(total)) == set(parts) else total
     if isinstance(line, sp.exp):
-        for factor in sp.Mul.make_args(parts[0]):
-            if isinstance(factor, sp.log) and not (parts[0] / factor).is_number:  # e^{x ln x} is x^x
-                return factor.args[0] ** (parts[0] / factor)
-    return line.func(*parts)
+        for logarithm in (factor.as_base_exp()[0] for factor in sp.Mul.make_args(parts[0])):
+            if isinstance(logarithm, sp.log) and not (parts[0] / logarithm).is_number:  # e^{x ln x} is x^x
+                return logarithm.args[0] ** (parts[0] / logarithm)
+    return sp.Mul(*parts) if isinstance(line, WrittenProduct) else line.func(*parts)
 
 
 def in_book_order(expression: sp.Expr) -> sp.Expr:
@@ -47,41 +46,47 @@ def in_book_order(expression: sp.Expr) -> sp.Expr:
     >>> signs_of(in_book_order((x + 2) * x * sp.exp(x))), signs_of(in_book_order(sp.cos(x) - sp.cos(x) ** 3))
     ('x·e^x·(x + 2)', 'cos(x) - cos(x)³')
     """
-    if isinstance(expression, sp.Tuple | sp.MatrixBase):
-        return (
-            expression.func(*map(in_book_order, expression))
-            if isinstance(expression, sp.Tuple)
-            else expression.applyfunc(in_book_order)
-        )
-    if expression.is_Add and not isinstance(expression, WrittenSum):
-        terms = ordered_terms(expression)
-        positive = next((term for term in terms if not term.could_extract_minus_sign()), terms[0])
-        if not expression.is_polynomial():
-            terms = [positive, *(term for term in terms if term is not positive)]
-        return WrittenSum(*map(in_book_order, terms))
     if expression.is_Add:
-        return WrittenSum(*map(in_book_order, expression.args))
+        return _sum(expression)
     if expression.is_Mul:
-        factors = sorted(ordered_factors(expression), key=_rank)
-        negative = [f for f in factors if f.is_Add and all(term.could_extract_minus_sign() for term in f.args)]
-        factors = [-factor if factor in negative else factor for factor in factors]
-        if len(negative) % 2:
-            factors = [-factors[0], *factors[1:]] if factors[0].is_Number else [sp.S.NegativeOne, *factors]
-        return WrittenProduct(*(in_book_order(factor) for factor in factors if factor != 1))
-    if expression.is_Pow and expression.exp.is_Integer and expression.base.is_Add:
-        return sp.Pow(in_book_order(expression.base), expression.exp, evaluate=False)
+        return _product(expression)
+    if isinstance(expression, sp.Tuple | sp.MatrixBase):
+        return expression.func(*map(in_book_order, expression.args))
+    if expression.is_Pow and expression.base is not sp.E and (expression.base.is_Add or expression.exp.is_Add):
+        return sp.Pow(in_book_order(expression.base), in_book_order(expression.exp), evaluate=False)
     return expression
 
 
+def _sum(expression: sp.Expr) -> sp.Expr:
+    """Return a sum with a positive term in front, over a denominator that all terms have."""
+    common = {term.as_coeff_Mul()[0].q if term.as_coeff_Mul()[0].is_Rational else 1 for term in expression.args}
+    if len(common) == 1 and common != {1}:
+        return WrittenProduct(in_book_order(sp.expand(expression * max(common))), sp.Rational(1, max(common)))
+    terms = ordered_terms(expression)
+    if not isinstance(expression, WrittenSum) and (not expression.is_polynomial() or terms[0].is_Number):
+        positive = next((term for term in terms if not term.could_extract_minus_sign()), terms[0])
+        terms = [positive, *(term for term in terms if term is not positive)]
+    minus, signs = sp.S.NegativeOne, [term.could_extract_minus_sign() for term in terms]
+    pairs = zip(terms, signs, strict=True)
+    return WrittenSum(*(WrittenProduct(minus, in_book_order(-t)) if sign else in_book_order(t) for t, sign in pairs))
+
+
+def _product(expression: sp.Expr) -> sp.Expr:
+    """Return a product whose sums have a positive term: -(x + y) for -x - y, and 1/(1 - x) for -1/(x - 1)."""
+    number, factors = sp.S.One, []
+    for factor in sorted(ordered_factors(expression), key=_rank):
+        base, exponent = factor.as_base_exp()
+        signs = [term.could_extract_minus_sign() for term in base.args] if base.is_Add and exponent.is_odd else [False]
+        is_below = exponent.is_negative and sp.fraction(expression)[0] == -1
+        if all(signs) or (is_below and number < 0 and sorted(signs) == [False, True]):
+            number, factor = -number, (-base) ** exponent
+        number, factors = (number * factor, factors) if factor.is_Number else (number, [*factors, factor])
+    return WrittenProduct(*([number] if number != 1 or not factors else []), *map(in_book_order, factors))
+
+
 def _rank(factor: sp.Expr) -> int:
-    base, _ = factor.as_base_exp()
-    kinds = (
-        factor.is_Number,
-        base.is_Atom and not factor.has(sp.exp),
-        not base.is_Add and factor.free_symbols,
-        not base.is_Add,
-    )
-    return next((place for place, holds in enumerate(kinds) if holds), len(kinds))
+    base = factor if isinstance(factor, sp.exp) else factor.as_base_exp()[0]
+    return 0 if factor.is_Number else 1 if base.is_Atom else 4 if base.is_Add else 2 if factor.free_symbols else 3
 
 
 def tidied(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
@@ -92,6 +97,8 @@ def tidied(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
     [('common factors', x*(x + 2)*exp(x))]
     """
     start, shortest = expression, expression
+    if expression.is_polynomial() and not any(term.has(sp.Add) for term in sp.Add.make_args(expression)):
+        return
     for _ in range(_MOST):
         forms = [(name, attempted(way, shortest)) for name, way in _WAYS]
         name, best = min(forms, key=lambda form: cost(form[1]))
@@ -106,26 +113,40 @@ def tidied(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
             shortest = best
 
 
-def cost(expression: sp.Expr) -> tuple[int, int]:
-    """Return the operations of a formula, and its length in print."""
+def cost(expression: sp.Expr) -> tuple[int, bool, int]:
+    """Return the operations of a formula, whether it is a sum, and its length in print.
+
+    Forms that books avoid cost more: fractions inside of fractions, factors such as 6x + 3, and x^(x - 1) for x^x/x.
+    """
     if expression.has(sp.I, sp.nan, sp.zoo):
-        return 10**6, 0
-    return int(sp.count_ops(expression)), len(signs_of(expression))
+        return 10**6, True, 0
+    powers = [p for p in expression.atoms(sp.Pow, sp.exp) if p.exp.free_symbols & p.base.free_symbols]
+    sums = [part for part in expression.atoms(sp.Add) if part is not expression]
+    awkward = sum(2 for part in sums if part.as_content_primitive()[0] != 1)
+    awkward += sum(3 for part in sums if not powers and any(sp.fraction(term)[1] != 1 for term in part.args))
+    awkward += sum(3 for power in powers if power.exp.is_Add and power.exp.args[0].is_Number)
+    if any(part.exp.could_extract_minus_sign() for part in expression.atoms(sp.exp)):  # e^(-x)(e^(2x) + 1)
+        awkward += sum(2 for part in sums if part.has(sp.exp))
+    return int(sp.count_ops(expression)) + awkward, expression.is_Add, len(signs_of(expression))
 
 
 def attempted(way: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     """Return another form of an expression; the expression itself where that takes long or cannot be done."""
-    if sp.count_ops(expression) > _LONG:
+    powers = (part.exp for part in expression.atoms(sp.Pow) if part.base.is_Add and part.exp.is_Integer)
+    is_long = sp.count_ops(expression) > _LONG or any(abs(power) > _MOST_POWER for power in powers)
+    if is_long and way is not sp.factor_terms:
         return expression
     try:
         with time_limit(_SECONDS, "simplification"):
-            return sp.sympify(way(expression))
+            form = sp.sympify(way(expression))
     except (LimitError, ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, RecursionError):
         return expression
+    in_cosh = form.has(*_HYPERBOLIC) and not expression.has(*_HYPERBOLIC)  # and 2^(3x) does not become 8^x
+    return expression if in_cosh or not _bases(form) <= _bases(expression) else form
 
 
-def _cancelled(expression: sp.Expr) -> sp.Expr:
-    return sp.factor_terms(sp.cancel(sp.together(expression)))
+def _bases(expression: sp.Expr) -> set[sp.Basic]:
+    return {power.base for power in expression.atoms(sp.Pow) if power.base.is_number}
 
 
 def _common_denominator(expression: sp.Expr) -> sp.Expr:
@@ -133,38 +154,35 @@ def _common_denominator(expression: sp.Expr) -> sp.Expr:
     return sp.factor_terms(sp.expand(top)) / bottom
 
 
-def _identity(expression: sp.Expr) -> sp.Expr:
-    return sp.trigsimp(expression) if expression.has(*_TRIGONOMETRIC) else expression
+def _plain_denominators(expression: sp.Expr) -> sp.Expr:
+    def multiplied(product: sp.Expr) -> sp.Expr:
+        top, bottom = sp.fraction(product)
+        return top / sp.expand(bottom)
 
-
-def _powers(expression: sp.Expr) -> sp.Expr:
-    """Return a form with powers of one base together; 2^(3x) does not become 8^x."""
-    collected = sp.powsimp(expression)
-    return collected if _bases(collected) <= _bases(expression) else expression
-
-
-def _bases(expression: sp.Expr) -> set[sp.Basic]:
-    return {power.base for power in expression.atoms(sp.Pow) if power.base.is_number}
+    return expression.replace(lambda part: part.is_Mul and sp.fraction(part)[1].is_Mul, multiplied)
 
 
 def _factored(expression: sp.Expr) -> sp.Expr:
     """Return a form in factors. Sums that were factors before stay whole: (x² - 1)² is not (x - 1)²(x + 1)²."""
     whole = sp.factor(expression)
-    sums = {power.base for power in expression.atoms(sp.Pow) if power.base.is_Add and power.exp.is_Rational}
-    for base in sums:
+    for base in {power.base for power in expression.atoms(sp.Pow) if power.base.is_Add and power.exp.is_Rational}:
         parts = sp.factor(base)
-        exponents = [whole.as_powers_dict()[part] for part in parts.args] if parts.is_Mul else []
-        if exponents and all(exponents) and len(set(exponents)) == 1:
-            whole = whole / parts ** exponents[0] * base ** exponents[0]
+        exponents = {whole.as_powers_dict()[part] for part in parts.args} if parts.is_Mul else {0}
+        if len(exponents) == 1 and exponents != {0}:
+            whole = whole / parts ** max(exponents) * base ** max(exponents)
     return whole
 
 
 _WAYS: tuple[tuple[str, Callable[[sp.Expr], sp.Expr]], ...] = (
     ("common factors", sp.factor_terms),
-    ("simplified", _powers),
-    ("common denominator", sp.together),
     ("common denominator", _common_denominator),
+    ("multiplied out", _plain_denominators),
     ("factored", _factored),
-    ("cancelled", _cancelled),
-    ("trigonometric identity", _identity),
+    ("cancelled", lambda u: sp.factor_terms(sp.cancel(sp.together(u)))),
+    ("trigonometric identity", lambda u: sp.trigsimp(u).replace(1 / sp.tan(_U), sp.cot(_U))),
+    ("trigonometric identity", lambda u: sp.factor(u.replace(sp.sec(_U) ** 2, 1 + sp.tan(_U) ** 2))),
+    (
+        "x·sign(x) = |x|",
+        lambda u: u.replace(lambda part: isinstance(part, sp.sign), lambda s: sp.Abs(*s.args) / s.args[0]),
+    ),
 )
