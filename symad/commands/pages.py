@@ -91,7 +91,9 @@ def add_steps(commands: Any) -> None:
     """Declare the command and its options."""
     command = commands.add_parser("steps", help=HELP["steps"], description=f"{HELP['steps'].capitalize()}.")
     command.add_argument("target", metavar="FORMULA", help='such as "x^2 sin(x)", or an equation "x^2 + y^2 = 25"')
-    command.add_argument("--variables", nargs="+", default=["x"], metavar="NAME", help="default x; several: the gradient")
+    command.add_argument(
+        "--variables", nargs="+", default=["x"], metavar="NAME", help="default x; several: the gradient"
+    )
     command.add_argument("--order", type=int, default=1, help="of the derivative (default 1)")
     command.add_argument("--at", nargs="+", default=[], metavar="NAME=NUMBER", help="a point")
     command.add_argument("--detail", choices=("short", "full"), default="short", help="full: every rule has a line")

@@ -10,6 +10,8 @@ from sympy.core.function import AppliedUndef
 from codegen.records import dataclass
 from symad.classroom.answers.answer_problem import asked_formula
 from symad.classroom.answers.implicit_problem import is_equation, parts_of_equation
+from symad.classroom.formulas.given import names_in
+from symad.classroom.formulas.read import read_formula
 from symad.display.notation import counted
 from symad.errors import LimitError
 from symad.tracing.calling.user_place import refusal
@@ -36,7 +38,7 @@ class DerivationQuestion:
     def name(self) -> str:
         """A name for the function that the formulas do not use."""
         used = {part.func.__name__ for f in self.formulas for part in f.atoms(AppliedUndef)}
-        used |= {symbol.name for f in self.formulas for symbol in f.free_symbols}
+        used |= {symbol.name for f in (*self.formulas, *self.variables) for symbol in f.free_symbols}
         return next(name for name in "fFhGHKLPQR" if name not in used)
 
     @property
@@ -80,9 +82,10 @@ def _asked(f: Any, x: Any) -> DerivationQuestion:
 
 
 def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...]]:
-    f = sp.sympify(f) if isinstance(f, int | float) else f
-    if callable(f) and isinstance(x, str):
-        x = sp.Symbol(x, real=True)
+    f = read_formula(f, names_in(x)) if isinstance(f, str) else sp.sympify(f) if isinstance(f, int | float) else f
+    names = {symbol.name for symbol in getattr(f, "free_symbols", ())}
+    if isinstance(x, str) and x.isidentifier() and x not in names:
+        x = sp.Symbol(x, real=True)  # which does not occur, or is the argument of a function
     formula, variables, values, _, _ = asked_formula(f, x)
     if values:
         raise refusal("a point as x", "a derivation is that of a formula", "give symbols, and at= for a point")

@@ -7,16 +7,20 @@ from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
 import sympy as sp
+from mpmath import mp
 
 from codegen.records import dataclass
 from symad.classroom.answers.implicit_problem import ImplicitProblem
 from symad.classroom.derivation.derivation_lines import DerivationLine, Detail, derived, tidied_lines
 from symad.classroom.derivation.derivation_question import DerivationQuestion
-from symad.classroom.derivation.tidying import cost, evaluated, in_book_order
+from symad.classroom.derivation.tidying import WAYS, cost, evaluated, in_book_order
+from symad.classroom.equality.independent_values import DIGITS, UnknownValueError
 from symad.classroom.expansion.displayed import Definitions, check_equality
+from symad.display.mathematics import signs_of
 from symad.display.notation import RAISED, Pending, WrittenProduct
 
 _PLACES = [sp.Rational(text) for text in "1.7 -2.3 0.41 -0.53 3.9 5.6 -4.7 0.07 12.3 -11.9 1.04 47".split()]
+_AGREED = mp.mpf(10) ** -36  # of slopes with 50 and with 100 digits
 _POINTS = 3  # at which a line is checked
 
 Meanings = Mapping[Any, sp.Basic]
@@ -38,6 +42,8 @@ class Section:
     @property
     def shown(self) -> sp.Basic:
         """The result in the order of its last line."""
+        if self.lines and self.lines[-1].rule in ("simplified", *dict(WAYS)):
+            return self.lines[-1].after
         last = evaluated(self.lines[-1].after, ordered=True) if self.lines else self.result
         return in_book_order(last if evaluated(last) == self.result else self.result)
 
@@ -72,7 +78,7 @@ class Derived:
             left = sp.Derivative(sp.Function(self.question.name)(x), (x, k))
             section = self._derived(f, x, "" if order == 1 else _ordinal(k), left)
             yield section
-            f = section.result
+            f = section.shown
 
     def _several(self, order: int) -> Iterator[Section]:
         """Yield the partial derivatives and the gradient, then those of second order and the Hessian."""
@@ -107,6 +113,7 @@ class Derived:
         yield from (left, right)
         difference = sp.expand(left.result - right.result)
         factor, rest = sp.factor(difference.coeff(prime, 1)), evaluated(-difference.coeff(prime, 0))
+        factor, rest = (-factor, -rest) if factor.could_extract_minus_sign() else (factor, rest)
         slope = evaluated(tidied_lines(rest / factor)[-1])
         lines = (
             DerivationLine("both sides", left.shown, right.shown, ("both sides have equal derivatives",), starts=True),
@@ -152,13 +159,28 @@ class Derived:
 
 
 def _points(question: DerivationQuestion) -> Iterator[dict[Any, sp.Basic]]:
-    """Yield a few points at which all formulas have real values, on both sides of 0 where there are such."""
+    """Yield a few points at which all formulas have slopes, on both sides of 0 where there are such."""
     count = 0
     for k in range(len(_PLACES)):
         at = {x: _PLACES[(k + 2 * j) % len(_PLACES)] for j, x in enumerate(question.variables)}
-        if count < _POINTS and all(check_equality(f, f, Definitions("", (), f, at)) for f in question.formulas):
+        if count < _POINTS and all(_has_slope(f, question.variables[0], at) for f in question.formulas):
             count += 1
             yield at
+
+
+def _has_slope(f: sp.Expr, x: sp.Symbol, at: Meanings) -> bool:
+    """Whether f has a real slope at a point, and 50 digits are enough for it: e^(e^(e^(e^x))) is too steep for them."""
+    slopes = []
+    for digits in (DIGITS, 2 * DIGITS):
+        with mp.workdps(digits):
+            try:
+                value, slope = Definitions("", (), f, at).values(0).of(sp.Tuple(f, Pending(f, x)))
+            except (UnknownValueError, ArithmeticError, ValueError, TypeError):
+                return False
+            slopes.append(slope.real)
+            if not (value.is_real and slope.is_real) or not mp.isfinite(slope.real):
+                return False
+    return bool(abs(slopes[0] - slopes[1]) <= _AGREED * (1 + abs(slopes[0])))
 
 
 def _ordinal(k: int) -> str:
@@ -167,7 +189,7 @@ def _ordinal(k: int) -> str:
 
 def _steps(forms: Sequence[sp.Expr], names: Sequence[str], starts: bool = False) -> tuple[DerivationLine, ...]:
     """Return lines from form to form; those without a name are simplifications."""
-    pairs = [(a, b) for a, b in pairwise(forms) if a != b]
+    pairs = [(a, b) for a, b in pairwise(forms) if signs_of(a) != signs_of(b)]
     named = [*names, *["simplified"] * len(pairs)]
     return tuple(
         DerivationLine(name, a, b, (name,), starts=starts and not k)

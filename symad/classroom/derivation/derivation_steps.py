@@ -116,7 +116,9 @@ def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, detail: Detail = "s
         raise refusal(f"order={order!r}", do=f"give an integer from 1 to {most}")
     derived = Derived(question, order, detail)
     notes: list[Prose] = (
-        [] if derived.is_checked else [("Not checked with numbers: no point with real values was found",)]
+        []
+        if derived.is_checked
+        else [("Not checked with numbers: no point was found at which all functions have known real values",)]
     )
     absent = [x for x in question.variables if not any(part.has(x) for part in question.formulas)]
     notes += [(f"{x} does not occur in {question.name}: the derivative is 0",) for x in absent]

@@ -25,6 +25,7 @@ from symad.tracing.calling.user_place import refusal
 
 _NEAR, _NEARER = mp.mpf(10) ** -12, mp.mpf(10) ** -18  # distances of the difference quotients
 _SAME = mp.mpf(10) ** -8  # of slopes: at _NEAR they have an error of that order
+_CLOSE = mp.mpf(10) ** -5  # of slopes at both distances: those of x^(3/2) differ by 10^-6
 _JUMP = mp.mpf(10) ** -3
 _MOST_DEGREE = 4  # of polynomials whose roots are looked at
 
@@ -50,8 +51,10 @@ def slope_at(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr | None, 
         steps = (-_NEAR, -_NEARER, _NEAR, _NEARER)
         slopes = [None if value is None else (value - middle) / step for value, step in zip(beside, steps, strict=True)]
         sides = [(a, b) for a, b in (slopes[:2], slopes[2:]) if a is not None and b is not None]
-        if any(abs(near - nearer) > _SAME * (1 + abs(near)) for near, nearer in sides):
+        if any(abs(nearer) > 1 + 2 * abs(near) for near, nearer in sides):
             return None, "the slope grows without bound: the tangent is vertical"
+        if any(abs(near - nearer) > _CLOSE * (1 + abs(near)) for near, nearer in sides):
+            return None, "the slopes beside it have no limit that was found"
         if len(sides) == 1:
             return None, f"there are values on one side only, with the slope {_shown(sides[0][1])}"
         (_, left), (_, right) = sides
@@ -77,12 +80,15 @@ def _shown(number: mp.mpf) -> sp.Expr:
 
 def kinks(question: DerivationQuestion) -> Iterator[Prose]:
     """Yield the points at which f is defined and has no derivative, with the reason."""
-    if question.kind != "function" or question.constants:
+    if question.kind != "function" or question.constants or question.formulas[0].has(sp.floor, sp.ceiling):
         return
     (f,), (x,), places = question.formulas, question.variables, set[sp.Expr]()
     for zero in turns([f]):
         if zero.is_polynomial(x) and 0 < sp.degree(zero, x) <= _MOST_DEGREE:
             places |= {root for root in sp.roots(zero, x) if root.is_real}
+    places -= {
+        place for place in places for power in f.atoms(sp.Pow) if power.exp.has(x) and not power.base.subs(x, place)
+    }
     for place in sorted(places, key=float):
         slope, why = slope_at(f, x, place)
         if slope is None and "not defined" not in why:
@@ -119,7 +125,7 @@ def value_at(question: DerivationQuestion, sections: tuple[Section, ...], order:
             raise InvariantError("a derivative that is not the slope", where=f"{before} at {where}: {value}")
         return value, (name, " = ", value)
     if not (_is_number(value) or question.constants):
-        return None, (f"At {where} there is no such derivative",)
+        return None, (f"At {where} there is no derivative",)
     if last.meaning is not None:
         check_equality(last.meaning, value, Definitions("", (), None, point))
     name = _primed(question, order, *point.values()) if question.kind == "function" else last.left

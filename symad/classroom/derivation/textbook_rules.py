@@ -91,7 +91,7 @@ def _letters(pending: Pending) -> Iterator[sp.Symbol]:
 def _named(pending: Pending, *parts: sp.Expr) -> tuple[Inline, ...]:
     """Return "u = ..., v = ..."."""
     named = zip(_letters(pending), parts, strict=False)
-    return tuple(text for k, (letter, part) in enumerate(named) for text in (", " * bool(k), letter, " = ", part))
+    return tuple(text for k, (letter, part) in enumerate(named) for text in (", ", letter, " = ", part)[not k :])
 
 
 def _sum(f: sp.Expr, pending: Pending) -> AppliedRule:
@@ -103,7 +103,7 @@ def _product(f: sp.Expr, pending: Pending) -> AppliedRule:
     moving = [factor for factor in factors if factor.has(x)]
     if constants := [factor for factor in factors if not factor.has(x)]:
         factor = sp.Mul(*constants)
-        return AppliedRule("constant factor", WrittenProduct(factor, pending.of(sp.Mul(*moving))), (factor,))
+        return AppliedRule("constant factor", WrittenProduct(factor, pending.of(f.func(*moving))), (factor,))
     powers = [factor for factor in moving if factor.is_Pow and factor.exp.is_Rational]
     if len(moving) > 2 and sum(power.base.is_Add for power in powers) > 1:
         line = WrittenProduct(f, pending.of(logarithm(f, x)))

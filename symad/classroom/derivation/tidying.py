@@ -11,9 +11,9 @@ from symad.display.notation import WrittenProduct, WrittenSum, ordered_factors, 
 from symad.errors import LimitError
 from symad.limits import time_limit
 
-_LONG = 90  # operations of a derivative that is only put in order
-_MOST_POWER = 12  # of a sum that may be multiplied out on the way
-_SECONDS = 0.8  # for one attempt to make a derivative shorter
+_LONG, _MOST_POWER = 90, 12  # operations and powers of sums of what is only put in order
+_SLOW, _SLOW_POWER = 45, 4  # the same, where SymPy tries many identities
+_SECONDS = 1.0  # for one attempt to make a derivative shorter: the bounds above are met before
 _MOST = 5  # steps of tidying
 _HYPERBOLIC = (sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch)
 _U = sp.Wild("u")
@@ -59,25 +59,23 @@ def in_book_order(expression: sp.Expr) -> sp.Expr:
 
 def _sum(expression: sp.Expr) -> sp.Expr:
     """Return a sum with a positive term in front, over a denominator that all terms have."""
-    common = {term.as_coeff_Mul()[0].q if term.as_coeff_Mul()[0].is_Rational else 1 for term in expression.args}
-    if len(common) == 1 and common != {1}:
-        return WrittenProduct(in_book_order(sp.expand(expression * max(common))), sp.Rational(1, max(common)))
+    common = {sp.fraction(term)[1] for term in expression.args}
+    if len(common) == 1 and max(common).is_Integer and common != {1}:
+        return WrittenProduct(in_book_order(sp.expand(expression * max(common))), 1 / max(common))
     terms = ordered_terms(expression)
     if not isinstance(expression, WrittenSum) and (not expression.is_polynomial() or terms[0].is_Number):
         positive = next((term for term in terms if not term.could_extract_minus_sign()), terms[0])
         terms = [positive, *(term for term in terms if term is not positive)]
-    minus, signs = sp.S.NegativeOne, [term.could_extract_minus_sign() for term in terms]
-    pairs = zip(terms, signs, strict=True)
-    return WrittenSum(*(WrittenProduct(minus, in_book_order(-t)) if sign else in_book_order(t) for t, sign in pairs))
+    return WrittenSum(*(_product(term, False) if term.is_Mul else in_book_order(term) for term in terms))
 
 
-def _product(expression: sp.Expr) -> sp.Expr:
+def _product(expression: sp.Expr, alone: bool = True) -> sp.Expr:
     """Return a product whose sums have a positive term: -(x + y) for -x - y, and 1/(1 - x) for -1/(x - 1)."""
     number, factors = sp.S.One, []
     for factor in sorted(ordered_factors(expression), key=_rank):
         base, exponent = factor.as_base_exp()
         signs = [term.could_extract_minus_sign() for term in base.args] if base.is_Add and exponent.is_odd else [False]
-        is_below = exponent.is_negative and sp.fraction(expression)[0] == -1
+        is_below = alone and exponent.is_negative and sp.fraction(expression)[0] == -1
         if all(signs) or (is_below and number < 0 and sorted(signs) == [False, True]):
             number, factor = -number, (-base) ** exponent
         number, factors = (number * factor, factors) if factor.is_Number else (number, [*factors, factor])
@@ -86,7 +84,8 @@ def _product(expression: sp.Expr) -> sp.Expr:
 
 def _rank(factor: sp.Expr) -> int:
     base = factor if isinstance(factor, sp.exp) else factor.as_base_exp()[0]
-    return 0 if factor.is_Number else 1 if base.is_Atom else 4 if base.is_Add else 2 if factor.free_symbols else 3
+    is_power = base.is_Atom and (factor == base or factor.exp.is_number)
+    return 0 if factor.is_Number else 1 if is_power else 4 if base.is_Add else 2 if factor.free_symbols else 3
 
 
 def tidied(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
@@ -100,11 +99,11 @@ def tidied(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
     if expression.is_polynomial() and not any(term.has(sp.Add) for term in sp.Add.make_args(expression)):
         return
     for _ in range(_MOST):
-        forms = [(name, attempted(way, shortest)) for name, way in _WAYS]
+        forms = [(name, attempted(way, shortest)) for name, way in WAYS]
         name, best = min(forms, key=lambda form: cost(form[1]))
         if cost(best) >= cost(shortest):
             break
-        yield name, best
+        yield name if sp.fraction(best)[1].free_symbols or "denominator" not in name else "common factors", best
         shortest = best
     for way in (sp.simplify, sp.factor):
         best = attempted(way, start)
@@ -133,7 +132,8 @@ def cost(expression: sp.Expr) -> tuple[int, bool, int]:
 def attempted(way: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     """Return another form of an expression; the expression itself where that takes long or cannot be done."""
     powers = (part.exp for part in expression.atoms(sp.Pow) if part.base.is_Add and part.exp.is_Integer)
-    is_long = sp.count_ops(expression) > _LONG or any(abs(power) > _MOST_POWER for power in powers)
+    longest, most = (_SLOW, _SLOW_POWER) if way in (sp.simplify, _identity) else (_LONG, _MOST_POWER)
+    is_long = sp.count_ops(expression) > longest or any(abs(power) > most for power in powers)
     if is_long and way is not sp.factor_terms:
         return expression
     try:
@@ -147,6 +147,10 @@ def attempted(way: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr
 
 def _bases(expression: sp.Expr) -> set[sp.Basic]:
     return {power.base for power in expression.atoms(sp.Pow) if power.base.is_number}
+
+
+def _identity(expression: sp.Expr) -> sp.Expr:
+    return sp.trigsimp(expression).replace(1 / sp.tan(_U), sp.cot(_U))
 
 
 def _common_denominator(expression: sp.Expr) -> sp.Expr:
@@ -173,13 +177,13 @@ def _factored(expression: sp.Expr) -> sp.Expr:
     return whole
 
 
-_WAYS: tuple[tuple[str, Callable[[sp.Expr], sp.Expr]], ...] = (
+WAYS: tuple[tuple[str, Callable[[sp.Expr], sp.Expr]], ...] = (
     ("common factors", sp.factor_terms),
     ("common denominator", _common_denominator),
     ("multiplied out", _plain_denominators),
     ("factored", _factored),
     ("cancelled", lambda u: sp.factor_terms(sp.cancel(sp.together(u)))),
-    ("trigonometric identity", lambda u: sp.trigsimp(u).replace(1 / sp.tan(_U), sp.cot(_U))),
+    ("trigonometric identity", _identity),
     ("trigonometric identity", lambda u: sp.factor(u.replace(sp.sec(_U) ** 2, 1 + sp.tan(_U) ** 2))),
     (
         "x·sign(x) = |x|",

@@ -157,6 +157,8 @@ class IndependentValues:
 
     def _operation(self, expression: Any, operands: list[HyperDual]) -> HyperDual:
         head = expression.func
+        if any(isinstance(operand, list) for operand in operands):
+            raise UnknownValueError(head.__name__)
         if expression.is_Add or expression.is_Mul:
             result = operands[0]
             for operand in operands[1:]:
