@@ -1,27 +1,126 @@
-"""The sections of a derivation, for each kind of question; every displayed equality is checked when it is made."""
+"""What is to be differentiated, and the sections of its derivation; every displayed equality is checked.
+
+A question is a function of one or several variables, an equation, or a parametric curve.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import sympy as sp
 from mpmath import mp
+from sympy.core.function import AppliedUndef
 
 from codegen.records import dataclass
-from symad.classroom.answers.implicit_problem import ImplicitProblem
+from symad.classroom.answers.answer_problem import asked_formula
+from symad.classroom.answers.implicit_problem import ImplicitProblem, is_equation, parts_of_equation
 from symad.classroom.derivation.derivation_lines import DerivationLine, Detail, derived, tidied_lines
-from symad.classroom.derivation.derivation_question import DerivationQuestion
 from symad.classroom.derivation.tidying import WAYS, cost, evaluated, in_book_order
 from symad.classroom.equality.independent_values import DIGITS, UnknownValueError
 from symad.classroom.expansion.displayed import Definitions, check_equality
+from symad.classroom.formulas.given import names_in
+from symad.classroom.formulas.read import read_formula
 from symad.display.mathematics import signs_of
-from symad.display.notation import RAISED, Pending, WrittenProduct
+from symad.display.notation import RAISED, Pending, WrittenProduct, counted
+from symad.errors import LimitError
+from symad.tracing.calling.user_place import refusal
 
-_PLACES = [sp.Rational(text) for text in "1.7 -2.3 0.41 -0.53 3.9 5.6 -4.7 0.07 12.3 -11.9 1.04 47".split()]
+_PLACES = [sp.Rational(text) for text in "17/10 -23/10 2/5 -1/2 39/10 28/5 -47/10 1/15 37/3 -12 26/25 47".split()]  # noqa: SIM905
 _AGREED = mp.mpf(10) ** -36  # of slopes with 50 and with 100 digits
 _POINTS = 3  # at which a line is checked
+MOST_OPERATIONS = 150
+_MOST_VARIABLES = 6
+
+Kind = Literal["function", "several", "equation", "curve"]
+
+
+@dataclass(frozen=True)
+class DerivationQuestion:
+    """The kind of a question, its formulas (f; both sides of an equation; x(t) and y(t)), and its variables.
+
+    `dependent` is the y of an equation. In its formulas y is a function of x.
+    """
+
+    kind: Kind
+    formulas: tuple[sp.Expr, ...]
+    variables: tuple[sp.Symbol, ...]
+    dependent: sp.Symbol | None = None
+
+    @property
+    def name(self) -> str:
+        """A name for the function that the formulas do not use."""
+        used = {part.func.__name__ for f in self.formulas for part in f.atoms(AppliedUndef)}
+        used |= {symbol.name for f in (*self.formulas, *self.variables) for symbol in f.free_symbols}
+        return next(name for name in "fFhGHKLPQR" if name not in used)
+
+    @property
+    def constants(self) -> list[sp.Symbol]:
+        """The other letters."""
+        letters: set[sp.Symbol] = set().union(*(f.free_symbols for f in self.formulas))
+        return sorted(letters - {*self.variables, self.dependent}, key=str)
+
+    def with_y(self, part: Any) -> Any:
+        """Return a formula with y and y' in place of y(x) and y'(x)."""
+        if self.dependent is None or not isinstance(part, sp.Basic):
+            return part
+        function = self.y_of_x
+        primes = {
+            sp.Derivative(function, (*self.variables, k)): sp.Symbol(f"{self.dependent}{k * chr(39)}")
+            for k in range(1, 6)
+        }
+        return part.xreplace({**primes, function: self.dependent})
+
+    @property
+    def y_of_x(self) -> sp.Expr:
+        """The dependent symbol of an equation as a function."""
+        return sp.Function(str(self.dependent), real=True)(*self.variables)
+
+
+def asked(f: Any, x: Any) -> DerivationQuestion:
+    """Return a question from what a user gives; LimitError for one that nobody would answer by hand.
+
+    >>> asked("x^2 + y^2 = 25", "x").formulas
+    (x**2 + y(x)**2, 25)
+    >>> asked(("cos t", "sin t"), "t").kind, asked("x y", ["x", "y"]).kind
+    ('curve', 'several')
+    """
+    question = _asked(f, x)
+    operations = sum(int(sp.count_ops(formula)) for formula in question.formulas)
+    if operations > MOST_OPERATIONS or len(question.variables) > _MOST_VARIABLES:
+        what = f"a derivation of {operations} operations in {counted(len(question.variables), 'variable')}"
+        do = f"give a formula of at most {MOST_OPERATIONS} in {_MOST_VARIABLES}, or use sa.derivative"
+        raise LimitError(what, do=do)
+    return question
+
+
+def _asked(f: Any, x: Any) -> DerivationQuestion:
+    is_one = isinstance(x, str | sp.Symbol)
+    if is_one and (isinstance(f, sp.Equality) or is_equation(f, x)):
+        left, right, variable, dependent = parts_of_equation(f, x)
+        function = sp.Function(dependent.name, real=True)(variable)
+        sides = tuple(side.xreplace({dependent: function}) for side in (left, right))
+        return DerivationQuestion("equation", sides, (variable,), dependent)
+    if isinstance(f, list | tuple):
+        if len(f) != 2 or not is_one:
+            raise refusal(f"{len(f)} formulas", do="give one formula, or a curve as a pair (x(t), y(t)) and t")
+        parts = [_formula(part, x) for part in f]
+        return DerivationQuestion("curve", tuple(part for part, _ in parts), parts[0][1])
+    formula, variables = _formula(f, x)
+    return DerivationQuestion("function" if len(variables) == 1 else "several", (formula,), variables)
+
+
+def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...]]:
+    f = read_formula(f, names_in(x)) if isinstance(f, str) else sp.sympify(f) if isinstance(f, int | float) else f
+    names = {symbol.name for symbol in getattr(f, "free_symbols", ())}
+    if isinstance(x, str) and x.isidentifier() and x not in names:
+        x = sp.Symbol(x, real=True)  # which does not occur, or is the argument of a function
+    formula, variables, values, _, _ = asked_formula(f, x)
+    if values:
+        raise refusal("a point as x", "a derivation is that of a formula", "give symbols, and at= for a point")
+    return formula, variables
+
 
 Meanings = Mapping[Any, sp.Basic]
 
@@ -70,7 +169,8 @@ class Derived:
         """Raise InvariantError for a line that does not hold."""
         for line in lines:
             definitions = [Definitions("", (), None, {**at, **meanings}) for at in self.points]
-            self.is_checked &= any([check_equality(line.before, line.after, where) for where in definitions])
+            confirmed = [check_equality(line.before, line.after, where) for where in definitions]  # at every point
+            self.is_checked &= any(confirmed)
 
     def _function(self, order: int) -> Iterator[Section]:
         (f,), (x,) = self.question.formulas, self.question.variables
@@ -103,8 +203,7 @@ class Derived:
 
     def _equation(self, order: int) -> Iterator[Section]:
         """Yield both sides differentiated, the equation solved for y', and each higher order along the curve."""
-        (x,), y = self.question.variables, self.question.dependent
-        function = sp.Function(y.name, real=True)(x)
+        (x,), y, function = self.question.variables, self.question.dependent, self.question.y_of_x
         prime = sp.Derivative(function, x)
         left, right = (
             self._derived(f, x, heading, tidy=False)
@@ -115,12 +214,9 @@ class Derived:
         factor, rest = sp.factor(difference.coeff(prime, 1)), evaluated(-difference.coeff(prime, 0))
         factor, rest = (-factor, -rest) if factor.could_extract_minus_sign() else (factor, rest)
         slope = evaluated(tidied_lines(rest / factor)[-1])
-        lines = (
-            DerivationLine("both sides", left.shown, right.shown, ("both sides have equal derivatives",), starts=True),
-            DerivationLine(
-                "solved", WrittenProduct(factor, prime), in_book_order(rest), (f"solved for {y}′",), starts=True
-            ),
-        )
+        sides = ((left.shown, right.shown), (WrittenProduct(factor, prime), in_book_order(rest)))
+        names = ("both sides have equal derivatives", f"solved for {y}′")
+        lines = tuple(DerivationLine(n, *pair, (n,), starts=True) for n, pair in zip(names, sides, strict=True))
         self._check(lines, {prime: slope})
         yield Section(f"Solve for {y}′", lines, prime, slope)
         derivative, curve = slope, (self.question.formulas[0] - self.question.formulas[1]).xreplace({function: y})
@@ -139,7 +235,7 @@ class Derived:
 
     def _curve(self, order: int) -> Iterator[Section]:
         """Yield the derivatives of x(t) and y(t), and their quotient; of a higher order, that of the slope in t."""
-        (along, up), (t,) = self.question.formulas, self.question.variables
+        (along, up), (t,), name = self.question.formulas, self.question.variables, "the slope of y divided by that of x"
         below = self._derived(along, t, f"x({t})")
         yield below
         for k in range(1, order + 1):
@@ -147,11 +243,7 @@ class Derived:
             yield above
             quotient = WrittenProduct(above.meaning, sp.Pow(below.meaning, -1))
             written = WrittenProduct(above.shown, sp.Pow(below.shown, -1, evaluate=False))
-            lines = _steps(
-                [quotient, written, *tidied_lines(above.result / below.result)],
-                ["the slope of y divided by that of x"],
-                True,
-            )
+            lines = _steps([quotient, written, *tidied_lines(above.result / below.result)], [name], starts=True)
             self._check(lines)
             mark = "" if k == 1 else str(k).translate(RAISED)
             up = evaluated(lines[-1].after)

@@ -9,8 +9,7 @@ import sympy as sp
 
 from codegen.records import dataclass
 from symad.classroom.derivation.derivation_lines import DerivationLine, Detail
-from symad.classroom.derivation.derivation_question import DerivationQuestion, asked
-from symad.classroom.derivation.derivation_sections import Derived, Section
+from symad.classroom.derivation.derivation_sections import DerivationQuestion, Derived, Section, asked
 from symad.classroom.derivation.point_values import Prose, kinks, value_at
 from symad.classroom.derivation.tidying import in_book_order
 from symad.derivatives.application import check_choice
@@ -43,7 +42,7 @@ class Derivation(Shown):
     @property
     def result(self) -> Any:
         """The derivative as a SymPy expression; a tuple for a gradient, a matrix for a Hessian."""
-        return self._as_shown(self.sections[-1].result)
+        return self.question.with_y(self.sections[-1].result)
 
     @property
     def title(self) -> str:
@@ -56,13 +55,13 @@ class Derivation(Shown):
             blocks += [Heading(section.heading)] if section.heading and len(self.sections) > 1 else []
             blocks += map(self._formula, section.lines)
             if not any(section.left == line.before for line in section.lines):
-                blocks.append(Formula(self._as_shown(section.shown), self._as_shown(section.left)))
-        return (*blocks, *(Paragraph(tuple(map(self._as_shown, note))) for note in self.notes))
+                blocks.append(Formula(self.question.with_y(section.shown), self.question.with_y(section.left)))
+        return (*blocks, *(Paragraph(tuple(map(self.question.with_y, note))) for note in self.notes))
 
     def _question(self) -> Iterator[Block]:
         question = self.question
         if question.kind == "equation":
-            left, right = map(self._as_shown, question.formulas)
+            left, right = map(self.question.with_y, question.formulas)
             yield Formula(right, left, f"{question.dependent} depends on {question.variables[0]}")
         for letter, f in zip("xy" if question.kind == "curve" else question.name, question.formulas, strict=False):
             if question.kind != "equation":
@@ -72,18 +71,9 @@ class Derivation(Shown):
 
     def _formula(self, line: DerivationLine) -> Block:
         condition = () if line.condition is sp.true else ("; for ", line.condition)
-        reason = tuple(self._as_shown(part) for part in (*line.reason, *condition))
-        left = self._as_shown(line.before) if line.starts else Nothing()
-        return Formula(self._as_shown(line.after), left, reason)
-
-    def _as_shown(self, part: Any) -> Any:
-        """Return a formula with y and y' in place of y(x) and y'(x)."""
-        if (y := self.question.dependent) is None or not isinstance(part, sp.Basic):
-            return part
-        (x,) = self.question.variables
-        function = sp.Function(y.name, real=True)(x)
-        primes = {sp.Derivative(function, (x, k)): sp.Symbol(y.name + "'" * k) for k in range(1, 6)}
-        return part.xreplace({**primes, function: y})
+        reason = tuple(self.question.with_y(part) for part in (*line.reason, *condition))
+        left = self.question.with_y(line.before) if line.starts else Nothing()
+        return Formula(self.question.with_y(line.after), left, reason)
 
 
 @public_api

@@ -12,8 +12,7 @@ import sympy as sp
 from mpmath import mp
 
 from symad.classroom.answers.answer_problem import real
-from symad.classroom.derivation.derivation_question import DerivationQuestion
-from symad.classroom.derivation.derivation_sections import Section
+from symad.classroom.derivation.derivation_sections import DerivationQuestion, Section
 from symad.classroom.equality.hyperdual import constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
 from symad.classroom.equality.turns import turns
@@ -86,9 +85,8 @@ def kinks(question: DerivationQuestion) -> Iterator[Prose]:
     for zero in turns([f]):
         if zero.is_polynomial(x) and 0 < sp.degree(zero, x) <= _MOST_DEGREE:
             places |= {root for root in sp.roots(zero, x) if root.is_real}
-    places -= {
-        place for place in places for power in f.atoms(sp.Pow) if power.exp.has(x) and not power.base.subs(x, place)
-    }
+    powers = [power for power in f.atoms(sp.Pow) if power.exp.has(x)]  # x^x begins at 0
+    places -= {place for place in places if any(power.base.subs(x, place) == 0 for power in powers)}
     for place in sorted(places, key=float):
         slope, why = slope_at(f, x, place)
         if slope is None and "not defined" not in why:
@@ -103,33 +101,29 @@ def _primed(question: DerivationQuestion, order: int, place: sp.Expr) -> sp.Basi
 def value_at(question: DerivationQuestion, sections: tuple[Section, ...], order: int, at: Any) -> tuple[Any, Prose]:
     """Return the value of the derivative at a point (None if it does not exist there), and how it is said."""
     point, last = _point(question, at), sections[-1]
-    function = (
-        [] if question.dependent is None else [sp.Function(question.dependent.name, real=True)(*question.variables)]
-    )
-    plain = {y: question.dependent for y in function}
-    value = _put(last.result.xreplace(plain), point)
-    where = ", ".join(f"{name} = {place}" for name, place in point.items())
-    if question.kind == "equation" and (left := [_put(f.xreplace(plain), point) for f in question.formulas]):
-        if sp.simplify(left[0] - left[1]) != 0:
-            raise refusal(
-                f"the point {where}", f"the sides are {left[0]} and {left[1]} there", "give a point of the curve"
-            )
-    if question.kind == "function" and not question.constants and all(place.is_number for place in point.values()):
-        (x,), name = question.variables, _primed(question, order, *point.values())
-        before = sections[-2].result if order > 1 else question.formulas[0]
-        slope, why = slope_at(before, x, point[x])
-        if slope is None:
-            return None, (name, f" does not exist: {why}")
-        value = value if _is_number(value) else slope
-        if abs(sp.N(value - slope)) > 1e-4 * (1 + abs(slope)):
-            raise InvariantError("a derivative that is not the slope", where=f"{before} at {where}: {value}")
+    value, where = _put(question.with_y(last.result), point), ", ".join(f"{x} = {place}" for x, place in point.items())
+    if question.kind == "function":
+        ((x, place),), name = point.items(), _primed(question, order, *point.values())
+        if place.is_number and not question.constants:
+            slope, why = slope_at(sections[-2].result if order > 1 else question.formulas[0], x, place)
+            if slope is None:
+                return None, (name, f" does not exist: {why}")
+            value = value if _is_number(value) else slope
+            if abs(sp.N(value - slope)) > 1e-4 * (1 + abs(slope)):
+                raise InvariantError("a derivative that is not the slope", where=f"{where}: {value} and {slope}")
+        else:
+            check_equality(last.meaning, value, Definitions("", (), None, point))
         return value, (name, " = ", value)
+    sides = [_put(question.with_y(f), point) for f in question.formulas]
+    if question.kind == "equation" and sp.simplify(sides[0] - sides[1]) != 0:
+        raise refusal(
+            f"the point {where}", f"the sides are {sides[0]} and {sides[1]} there", "give a point of the curve"
+        )
     if not (_is_number(value) or question.constants):
         return None, (f"At {where} there is no derivative",)
     if last.meaning is not None:
         check_equality(last.meaning, value, Definitions("", (), None, point))
-    name = _primed(question, order, *point.values()) if question.kind == "function" else last.left
-    return value, (*(() if question.kind == "function" else (f"At {where}: ",)), name, " = ", value)
+    return value, (f"At {where}: ", last.left, " = ", value)
 
 
 def _put(expression: sp.Basic, point: Mapping[Any, sp.Expr]) -> Any:
@@ -141,9 +135,8 @@ def _put(expression: sp.Basic, point: Mapping[Any, sp.Expr]) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return all(
-        part.is_finite and part.is_real for part in (value if isinstance(value, sp.Tuple | sp.MatrixBase) else [value])
-    )
+    parts = value if isinstance(value, sp.Tuple | sp.MatrixBase) else [value]
+    return all(part.is_finite and part.is_real for part in parts)
 
 
 def _point(question: DerivationQuestion, at: Any) -> dict[Any, sp.Expr]:

@@ -15,7 +15,6 @@ from sympy.core.function import AppliedUndef
 from codegen import heads
 from codegen.records import dataclass
 from symad.display.document import Inline
-from symad.display.mathematics import signs_of
 from symad.display.notation import Pending, WrittenProduct, WrittenSum, ordered_factors, ordered_terms
 from symad.errors import RuleError
 from symad.graph.builder import Builder
@@ -204,7 +203,7 @@ def _function(f: sp.Expr, pending: Pending) -> AppliedRule:
     if not any(slopes.values()):
         return AppliedRule(name, sp.S.Zero, ("constant between its jumps",))
     if len(f.args) == 1:
-        return _chain(f, f.args[0], *slopes.values(), name, pending)
+        return _chain(f, f.args[0], slopes[f.args[0]], name, pending)
     terms = [WrittenProduct(slope, pending.of(part)) for part, slope in slopes.items()]
     return AppliedRule("chain rule", WrittenSum(*terms), (name, " in each argument"))
 

@@ -71,7 +71,8 @@ def _sum(expression: sp.Expr) -> sp.Expr:
 
 def _product(expression: sp.Expr, alone: bool = True) -> sp.Expr:
     """Return a product whose sums have a positive term: -(x + y) for -x - y, and 1/(1 - x) for -1/(x - 1)."""
-    number, factors = sp.S.One, []
+    number: sp.Expr = sp.S.One
+    factors: list[sp.Expr] = []
     for factor in sorted(ordered_factors(expression), key=_rank):
         base, exponent = factor.as_base_exp()
         signs = [term.could_extract_minus_sign() for term in base.args] if base.is_Add and exponent.is_odd else [False]
