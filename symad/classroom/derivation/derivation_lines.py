@@ -44,13 +44,7 @@ class DerivationLine:
 
 
 def derived(pending: Pending, detail: Detail, tidy: bool = True) -> list[DerivationLine]:
-    """Return the lines from d/dx[f] to the derivative, which is tidied unless it is put into an equation.
-
-    >>> x = sp.Symbol("x", real=True)
-    >>> print(*(line.text for line in derived(Pending(sp.sqrt(x**2 + 1), x), "short")), sep="\\n")
-    d/dx[√(x² + 1)] = 2x/(2·√(x² + 1))    [chain rule: outer √u, inner u = x² + 1]
-    2x/(2·√(x² + 1)) = x/√(x² + 1)    [simplified]
-    """
+    """Return the lines from d/dx[f] to the derivative, which is tidied unless it is put into an equation."""
     lines: list[DerivationLine] = []
     line: sp.Expr = pending
     while waiting := _pending_in(line):

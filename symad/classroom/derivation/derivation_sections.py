@@ -6,7 +6,7 @@ A question is a function of one or several variables, an equation, or a parametr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement, pairwise, product
 from typing import Any, Literal
 
 import sympy as sp
@@ -65,12 +65,11 @@ class DerivationQuestion:
         """Return a formula with y and y' in place of y(x) and y'(x)."""
         if self.dependent is None or not isinstance(part, sp.Basic):
             return part
-        function = self.y_of_x
+        y = self.y_of_x
         primes = {
-            sp.Derivative(function, (*self.variables, k)): sp.Symbol(f"{self.dependent}{k * chr(39)}")
-            for k in range(1, 6)
+            sp.Derivative(y, (*self.variables, k)): sp.Symbol(f"{self.dependent}{k * chr(39)}") for k in range(1, 6)
         }
-        return part.xreplace({**primes, function: self.dependent})
+        return part.xreplace({**primes, y: self.dependent})
 
     @property
     def y_of_x(self) -> sp.Expr:
@@ -79,13 +78,7 @@ class DerivationQuestion:
 
 
 def asked(f: Any, x: Any) -> DerivationQuestion:
-    """Return a question from what a user gives; LimitError for one that nobody would answer by hand.
-
-    >>> asked("x^2 + y^2 = 25", "x").formulas
-    (x**2 + y(x)**2, 25)
-    >>> asked(("cos t", "sin t"), "t").kind, asked("x y", ["x", "y"]).kind
-    ('curve', 'several')
-    """
+    """Return a question from what a user gives; LimitError for one that nobody would answer by hand."""
     question = _asked(f, x)
     operations = sum(int(sp.count_ops(formula)) for formula in question.formulas)
     if operations > MOST_OPERATIONS or len(question.variables) > _MOST_VARIABLES:
@@ -99,8 +92,8 @@ def _asked(f: Any, x: Any) -> DerivationQuestion:
     is_one = isinstance(x, str | sp.Symbol)
     if is_one and (isinstance(f, sp.Equality) or is_equation(f, x)):
         left, right, variable, dependent = parts_of_equation(f, x)
-        function = sp.Function(dependent.name, real=True)(variable)
-        sides = tuple(side.xreplace({dependent: function}) for side in (left, right))
+        y = DerivationQuestion("equation", (), (variable,), dependent).y_of_x
+        sides = tuple(side.xreplace({dependent: y}) for side in (left, right))
         return DerivationQuestion("equation", sides, (variable,), dependent)
     if isinstance(f, list | tuple):
         if len(f) != 2 or not is_one:
@@ -156,9 +149,7 @@ class Derived:
         kinds = {"function": self._function, "several": self._several, "equation": self._equation, "curve": self._curve}
         self.sections = tuple(kinds[question.kind](order))
 
-    def _derived(
-        self, f: sp.Expr, x: sp.Symbol, heading: str, left: sp.Basic | None = None, tidy: bool = True
-    ) -> Section:
+    def _derived(self, f: Any, x: Any, heading: str, left: sp.Basic | None = None, tidy: bool = True) -> Section:
         """Return the section of the derivative of f in one variable."""
         pending = Pending(in_book_order(f), x, *([sp.true] if self.question.kind == "several" else []))
         lines = derived(pending, self.detail, tidy)
@@ -190,16 +181,13 @@ class Derived:
                 before = parts[chosen[:-1]].result if count > 1 else f
                 parts[chosen] = self._derived(before, chosen[-1], letter, sp.Symbol(letter))
                 yield parts[chosen]
+            pairs = [tuple(sorted(key, key=variables.index)) for key in product(variables, repeat=count)]
+            values, meanings = zip(*((parts[pair].result, parts[pair].meaning) for pair in pairs), strict=True)
             if count == 1:
-                gradient, slopes = ([part.result for part in parts.values()], [part.meaning for part in parts.values()])
-                yield Section("Gradient", (), sp.Symbol(f"∇{name}"), sp.Tuple(*gradient), sp.Tuple(*slopes))
-        if order == 2:
-            rows = [[parts[tuple(sorted((x, y), key=variables.index))] for y in variables] for x in variables]
-            matrix, slopes = (
-                sp.ImmutableMatrix([[getattr(part, name) for part in row] for row in rows])
-                for name in ("result", "meaning")
-            )
-            yield Section("Hessian", (), sp.Symbol("H"), matrix, slopes)
+                yield Section("Gradient", (), sp.Symbol(f"∇{name}"), sp.Tuple(*values), sp.Tuple(*meanings))
+            else:
+                square, meaning = (sp.ImmutableMatrix(len(variables), len(variables), m) for m in (values, meanings))
+                yield Section("Hessian", (), sp.Symbol("H"), square, meaning)
 
     def _equation(self, order: int) -> Iterator[Section]:
         """Yield both sides differentiated, the equation solved for y', and each higher order along the curve."""
@@ -226,8 +214,7 @@ class Derived:
             forms = [section.lines[-1].after, put, *tidied_lines(evaluated(put))]
             lines = _steps(forms, [f"put in {y}′"])
             self._check(lines, {prime: slope})
-            derivative = evaluated(forms[-1])
-            higher = sp.Derivative(function, (x, k))
+            derivative, higher = evaluated(forms[-1]), sp.Derivative(function, (x, k))
             yield Section(section.heading, (*section.lines, *lines), higher, derivative)
             if (on_curve := _by_the_equation(derivative, curve, function, y)) is not None:
                 line = DerivationLine("equation", higher, on_curve, ("by the equation of the curve",), starts=True)

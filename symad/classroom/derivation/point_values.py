@@ -32,12 +32,7 @@ Prose = tuple[Inline, ...]
 
 
 def slope_at(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr | None, str]:
-    """Return the slope of f at a place, None with the reason if there is none.
-
-    >>> x = sp.Symbol("x", real=True)
-    >>> slope_at(sp.Abs(x), x, sp.S.Zero)
-    (None, 'the slope is -1 on the left and 1 on the right')
-    """
+    """Return the slope of f at a place, None with the reason if there is none."""
     with mp.workdps(DIGITS):
         at = mp.mpf(sp.Float(sp.N(place, DIGITS), DIGITS)._mpf_)
         middle, *beside = (_value(f, x, at + step) for step in (0, -_NEAR, -_NEARER, _NEAR, _NEARER))

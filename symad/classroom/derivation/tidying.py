@@ -20,12 +20,7 @@ _U = sp.Wild("u")
 
 
 def evaluated(line: sp.Expr, ordered: bool = False) -> sp.Expr:
-    """Return a line with its sums and products carried out; if `ordered`, other sums keep their order.
-
-    >>> x = sp.Symbol("x", real=True)
-    >>> evaluated(WrittenProduct(sp.cos(x**2), 2 * x))
-    2*x*cos(x**2)
-    """
+    """Return a line with its sums and products carried out; if `ordered`, other sums keep their order."""
     if not line.args:
         return line
     parts = [evaluated(part, ordered) if isinstance(part, sp.Basic) else part for part in line.args]
@@ -40,12 +35,7 @@ def evaluated(line: sp.Expr, ordered: bool = False) -> sp.Expr:
 
 
 def in_book_order(expression: sp.Expr) -> sp.Expr:
-    """Return a formula with its factors in the order of books: numbers, powers, functions, sums in parentheses.
-
-    >>> x = sp.Symbol("x", real=True)
-    >>> signs_of(in_book_order((x + 2) * x * sp.exp(x))), signs_of(in_book_order(sp.cos(x) - sp.cos(x) ** 3))
-    ('x·e^x·(x + 2)', 'cos(x) - cos(x)³')
-    """
+    """Return a formula with its factors in the order of books: numbers, powers, functions, sums in parentheses."""
     if expression.is_Add:
         return _sum(expression)
     if expression.is_Mul:
@@ -90,12 +80,7 @@ def _rank(factor: sp.Expr) -> int:
 
 
 def tidied(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
-    """Yield the steps that make a derivative shorter, as names and expressions.
-
-    >>> x = sp.Symbol("x", real=True)
-    >>> list(tidied(2 * x * sp.exp(x) + x**2 * sp.exp(x)))
-    [('common factors', x*(x + 2)*exp(x))]
-    """
+    """Yield the steps that make a derivative shorter, as names and expressions."""
     start, shortest = expression, expression
     if expression.is_polynomial() and not any(term.has(sp.Add) for term in sp.Add.make_args(expression)):
         return
