@@ -323,7 +323,8 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         return rf"\{func}" if func in accepted_latex_functions else _OPERATORS.get(func) or self.operator(func)
 
     def _print_Symbol(self, expr: sp.Symbol, style: str = "") -> str:
-        return self.name(expr.name)
+        name = expr.name.rstrip("'")  # y' is the derivative of y
+        return self.name(name) + expr.name[len(name) :] if name else self.name(expr.name)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
         return rf"\varepsilon_{{{level_of(expr)}}}"

@@ -103,10 +103,21 @@ def _product(f: sp.Expr, pending: Pending) -> AppliedRule:
         parts = ("y′ = y·(ln|y|)′ with y = ", f)
         return AppliedRule("logarithmic differentiation", line, parts, sp.Ne(sp.Symbol("y"), 0))
     if below := [power for power in powers if power.exp < 0]:
-        above = [factor for factor in moving if factor not in below]
-        return _quotient(sp.Mul(*above), sp.Mul(*(1 / factor for factor in below)), pending)
+        u, v = sp.Mul(*(g for g in moving if g not in below)), sp.Mul(*(1 / g for g in below))
+        if (shorter := _divided(u, v, x)) is not None:
+            return AppliedRule("divided first", pending.of(shorter), (f, " = ", shorter), sp.Ne(v, 0))
+        return _quotient(u, v, pending)
     terms = [WrittenProduct(*moving[:k], pending.of(part), *moving[k + 1 :]) for k, part in enumerate(moving)]
     return AppliedRule("product rule", WrittenSum(*terms), _named(pending, *moving))
+
+
+def _divided(u: sp.Expr, v: sp.Expr, x: sp.Basic) -> sp.Expr | None:
+    """Return u/v without a fraction, or with a shorter divisor, where a person would divide before all else."""
+    if v.as_base_exp()[0] == x:
+        shorter = sp.expand(u / v)
+        return shorter if all(term.as_independent(x)[1].as_base_exp()[0] in (x, 1) for term in shorter.args) else None
+    shorter = sp.cancel(u / v) if u.is_polynomial(x) and v.is_polynomial(x) else u / v
+    return shorter if sp.count_ops(sp.fraction(shorter)[1]) < sp.count_ops(v) else None
 
 
 def _quotient(u: sp.Expr, v: sp.Expr, pending: Pending) -> AppliedRule:
@@ -123,6 +134,9 @@ def logarithm(f: sp.Expr, x: sp.Basic) -> sp.Expr:
     terms = []
     for factor in ordered_factors(f) if f.is_Mul else [f]:
         base, exponent = factor.as_base_exp()
+        if base.is_Mul and not exponent.has(x):
+            terms += [exponent * term for term in sp.Add.make_args(logarithm(base, x))]
+            continue
         is_positive = exponent.has(x) or base.is_positive or (exponent.is_Rational and exponent.q % 2 == 0)
         terms.append(exponent * sp.log(base if is_positive else sp.Abs(base)))
     return WrittenSum(*sorted(filter(None, terms), key=lambda term: term.could_extract_minus_sign()))
@@ -137,9 +151,8 @@ def _power(f: sp.Expr, pending: Pending) -> AppliedRule:
         return _chain(f, exponent, WrittenProduct(f, sp.log(base)), "exponential function", pending)
     if exponent == -1 and base.is_Add:
         return _quotient(sp.S.One, base, pending)
-    return _chain(
-        f, base, exponent * base ** (exponent - 1), "square root" if 2 * exponent == 1 else "power rule", pending
-    )
+    slope = (WrittenProduct if base.is_Add else sp.Mul)(exponent, base ** (exponent - 1))
+    return _chain(f, base, slope, "square root" if 2 * exponent == 1 else "power rule", pending)
 
 
 def _chain(f: sp.Expr, inner: sp.Expr, slope: sp.Expr, name: str, pending: Pending) -> AppliedRule:

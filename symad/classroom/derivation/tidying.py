@@ -13,7 +13,7 @@ from symad.limits import time_limit
 
 _LONG, _MOST_POWER = 90, 12  # operations and powers of sums of what is only put in order
 _SLOW, _SLOW_POWER = 45, 4  # the same, where SymPy tries many identities
-_SECONDS = 1.0  # for one attempt to make a derivative shorter: the bounds above are met before
+_SECONDS = 10.0  # for one attempt to make a derivative shorter, which those bounds keep far below it
 _MOST = 5  # steps of tidying
 _HYPERBOLIC = (sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch)
 _U = sp.Wild("u")

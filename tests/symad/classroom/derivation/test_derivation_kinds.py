@@ -111,6 +111,8 @@ def test_kinks_are_told_without_a_point() -> None:
     text = sa.steps("|x^2 - 1|", "x").text()
     assert "f′(-1) does not exist" in text
     assert "f′(1) does not exist" in text
+    assert "f′(1/2) does not exist" in sa.steps("arcsin(2x)", "x").text()
+    assert "f′(1) does not exist" in sa.steps("cbrt(x - 1)", "x").text()
     assert "does not exist" not in sa.steps("x^x", "x").text() + sa.steps("|x|^3", "x").text()
 
 
@@ -130,6 +132,10 @@ def test_false_line_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_unknown_values_are_marked() -> None:
     assert "Not checked with numbers" in sa.steps(sp.besselj(1, x), x).text()
+
+
+def test_prime_of_y_is_no_word() -> None:
+    assert r"2 x + 2 y y' = 0" in sa.steps("x^2 + y^2 = 25", "x").latex()
 
 
 def test_files(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ def test_slope_is_that_of_the_function(head: Any) -> None:
         (3 * sp.sin(x), "constant factor", "3·d/dx[sin(x)]"),
         (x + sp.sin(x), "sum rule", "d/dx[x] + d/dx[sin(x)]"),
         (x * sp.sin(x), "product rule", "d/dx[x]·sin(x) + x·d/dx[sin(x)]"),
+        ((x**2 + 1) / x, "divided first", "d/dx[x + 1/x]"),
+        ((x**2 - 4) / (x - 2), "divided first", "d/dx[x + 2]"),
+        ((x + 1) ** 2, "chain rule", "2·(x + 1)·d/dx[x + 1]"),
         (sp.sin(x) / x, "quotient rule", "(d/dx[sin(x)]·x - sin(x)·d/dx[x])/x²"),
         (1 / (x + 1), "reciprocal rule", "-d/dx[x + 1]/(x + 1)²"),
         (sp.sin(x**2), "chain rule", "cos(x²)·d/dx[x²]"),
@@ -64,6 +67,7 @@ def test_letters_of_parts_are_free() -> None:
 def test_logarithms_keep_their_sign() -> None:
     assert logarithm(-x, x) == sp.log(sp.Abs(x))
     assert logarithm(x**x, x) == x * sp.log(x)
+    assert signs_of(logarithm(sp.sqrt((1 + x) / (1 - x)), x)) == "ln(|x + 1|)/2 - ln(|x - 1|)/2"
 
 
 @pytest.mark.parametrize("f", [sp.zeta(x), sp.Sum(x, (sp.Symbol("k"), 1, 3))])
