@@ -105,7 +105,9 @@ def _product(f: sp.Expr, pending: Pending) -> AppliedRule:
     if below := [power for power in powers if power.exp < 0]:
         u, v = sp.Mul(*(g for g in moving if g not in below)), sp.Mul(*(1 / g for g in below))
         if (shorter := _divided(u, v, x)) is not None:
-            return AppliedRule("divided first", pending.of(shorter), (f, " = ", shorter), sp.Ne(v, 0))
+            return AppliedRule(
+                "divided first", pending.of(shorter), (f, " = ", shorter), _nonzero(v.as_base_exp()[0], x)
+            )
         return _quotient(u, v, pending)
     terms = [WrittenProduct(*moving[:k], pending.of(part), *moving[k + 1 :]) for k, part in enumerate(moving)]
     return AppliedRule("product rule", WrittenSum(*terms), _named(pending, *moving))
@@ -175,10 +177,14 @@ def _logarithm_rule(f: sp.Expr, pending: Pending) -> AppliedRule:
 
 
 def _absolute(f: sp.Expr, pending: Pending) -> AppliedRule:
-    (u,), x = f.args, pending.args[1]
+    (u,) = f.args
     step = _chain(f, u, sp.sign(u), "absolute value", pending)
-    is_linear = u.is_polynomial(x) and sp.degree(u, x) == 1
-    return AppliedRule(step.rule, step.line, step.parts, sp.Ne(x, sp.solve(u, x)[0]) if is_linear else sp.Ne(u, 0))
+    return AppliedRule(step.rule, step.line, step.parts, _nonzero(u, pending.args[1]))
+
+
+def _nonzero(u: sp.Expr, x: sp.Basic) -> sp.Basic:
+    """Return the condition that u is not 0, as x ≠ a where u is linear."""
+    return sp.Ne(x, sp.solve(u, x)[0]) if u.is_polynomial(x) and sp.degree(u, x) == 1 else sp.Ne(u, 0)
 
 
 def _piecewise(f: sp.Piecewise, pending: Pending) -> AppliedRule:

@@ -59,6 +59,12 @@ def test_rule(f: sp.Expr, rule: str, line: str) -> None:
     assert (step.rule, signs_of(step.line)) == (rule, line)
 
 
+def test_conditions_are_solved_for_x() -> None:
+    assert applied(Pending((x**2 - 4) / (x - 2), x)).condition == sp.Ne(x, 2)
+    assert applied(Pending((x**3 - 2 * x) / sp.sqrt(x), x)).condition == sp.Ne(x, 0)
+    assert applied(Pending(sp.Abs(x**2 - 1), x)).condition == sp.Ne(x**2 - 1, 0)
+
+
 def test_letters_of_parts_are_free() -> None:
     u = sp.Symbol("u", real=True)
     assert applied(Pending(u * sp.sin(u), u)).parts[0] == sp.Symbol("v", real=True)
