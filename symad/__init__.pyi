@@ -8,6 +8,7 @@ from symad.classroom.answers.answer_check import (
 from symad.classroom.code_reading.machine_code import read_assembly as read_assembly, read_llvm as read_llvm
 from symad.classroom.comparison.compare import compare as compare, step_errors as step_errors
 from symad.classroom.confusion.exhibit import exhibit as exhibit
+from symad.classroom.derivation.derivation_steps import steps as steps
 from symad.classroom.drawing.draw import draw as draw
 from symad.classroom.drawing.growth import growth as growth
 from symad.classroom.drawing.spy import spy as spy

@@ -3,6 +3,7 @@ from symad.classroom.code_reading.machine_code import CodeReading as CodeReading
 from symad.classroom.comparison.compare import StepErrors as StepErrors
 from symad.classroom.comparison.comparison_result import Comparison as Comparison
 from symad.classroom.confusion.exhibit import Exhibit as Exhibit
+from symad.classroom.derivation.derivation_steps import Derivation as Derivation
 from symad.classroom.drawing.drawing import Drawing as Drawing
 from symad.classroom.drawing.growth import Growth as Growth
 from symad.classroom.drawing.spy import Spy as Spy

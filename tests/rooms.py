@@ -77,6 +77,7 @@ ORDER = {
         {"classroom.drawing", "classroom.verification", "classroom.lessons"},
         {"classroom.explanation", "classroom.expansion", "classroom.comparison"},
         {"classroom.answers"},
+        {"classroom.derivation"},
         {"classroom.grading", "classroom.workbench"},
         {"results", "old_names", "old_functions"},
         {"symad"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 HELP = {
     "hessian": "trace, differentiate, compile and check the Hessian of a scalar function",
+    "steps": "derive a formula rule by rule, as a textbook writes it",
     "expand": "expand f(x + eps_1 v + eps_2 w + ...), one level at a time",
     "check": "find the first wrong line of an expansion or a derivative that somebody wrote",
     "grade": "mark the answers of a whole class to one question, with a page for each pupil",
@@ -22,6 +23,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "symad hessian model.py:energy",
         "symad hessian model.py:energy --emit llvm --output energy.ll",
     ),
+    "steps": ('symad steps "x^2 sin(x)"', 'symad steps "x^2 + y^2 = 25" --at x=3 y=4'),
     "expand": ('symad expand "sin(x)*y" --directions v w', 'symad expand "x^3" --at x=2 --html page.html'),
     "check": (
         'symad check "x*sin(x)" --answer mine.txt',
@@ -50,6 +52,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 GROUPS = (  # the commands that a function of a module declares
     (("hessian",), "symad.commands.hessian", "add_command"),
+    (("steps",), "symad.commands.pages", "add_steps"),
     (("expand", "check"), "symad.commands.pages", "add_expand_and_check"),
     (("grade",), "symad.commands.grade", "add_command"),
     (("explain", "draw"), "symad.commands.pages", "add_explain_and_draw"),

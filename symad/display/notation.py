@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cmp_to_key
+from typing import Any
 
 import mpmath.libmp as libmp
 import sympy as sp
@@ -153,6 +154,45 @@ class Nothing(sp.Expr):  # type: ignore[misc]
     """The empty left side of an equation that continues the line before."""
 
 
+class Pending(sp.Expr):  # type: ignore[misc]
+    """A derivative that is still to be taken: an expression and its variable, and `true` for a partial derivative."""
+
+    precedence = PRECEDENCE["Atom"]
+    is_commutative = True
+
+    def _sympystr(self, printer: Any) -> str:
+        sign = "∂" if len(self.args) > 2 else "d"
+        return f"{sign}/{sign}{printer._print(self.args[1])}[{printer._print(self.args[0])}]"
+
+    def _latex(self, printer: Any) -> str:
+        sign = r"\partial " if len(self.args) > 2 else "d"
+        below = printer._print(self.args[1])
+        return rf"\frac{{{sign}}}{{{sign}{below}}}\left[{printer._print(self.args[0])}\right]"
+
+    def of(self, part: sp.Expr) -> Pending:
+        """Return the pending derivative of a part, in the same variable."""
+        return Pending(part, *self.args[1:])
+
+
+class WrittenSum(sp.Add):  # type: ignore[misc]
+    """A sum that keeps its terms, except 0, and their order."""
+
+    def __new__(cls, *terms: sp.Expr) -> sp.Expr:
+        parts = [part for term in terms for part in (ordered_terms(term) if term.is_Add else (term,)) if part != 0]
+        return cls._from_args(parts)
+
+
+class WrittenProduct(sp.Mul):  # type: ignore[misc]
+    """A product that keeps its factors, except 1, and their order."""
+
+    def __new__(cls, *factors: sp.Expr) -> sp.Expr:
+        if 0 in factors:
+            return sp.S.Zero
+        factors = tuple(factor for factor in factors if factor != 1)
+        nested = [(f,) if k and f.could_extract_minus_sign() else sp.Mul.make_args(f) for k, f in enumerate(factors)]
+        return cls._from_args([part for parts in nested for part in parts])
+
+
 @dataclass(frozen=True)
 class NamedPartial:
     """A partial derivative of an undefined function: the order in each argument, and the arguments."""
@@ -207,7 +247,8 @@ def level_of(epsilon: sp.Basic) -> int:
 def is_as_written(expression: sp.Expr) -> bool:
     """Whether the arguments are in another order than SymPy's own, as in a trace."""
     arguments = list(expression.args)
-    return arguments != sorted(arguments, key=cmp_to_key(sp.Basic.compare))
+    written = isinstance(expression, WrittenSum | WrittenProduct)
+    return written or arguments != sorted(arguments, key=cmp_to_key(sp.Basic.compare))
 
 
 def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:

@@ -23,6 +23,7 @@ from symad.display.notation import (
     NamedPartial,
     Nothing,
     Struck,
+    WrittenProduct,
     digits,
     greek_name,
     is_as_written,
@@ -141,6 +142,17 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
         finally:
             self._settings["order"] = before
 
+    def _print_WrittenProduct(self, expr: WrittenProduct) -> str:
+        """Return the factors in their order, those with negative exponents below one line."""
+        sign, rest = _without_sign(list(expr.args))
+        above, below = _above_and_below(rest)
+        top, bottom = ("*".join(self._factor(part) for part in side) for side in (above, below))
+        whole = f"{top or 1}/{f'({bottom})' if len(below) > 1 else bottom}" if below else top
+        return f"{sign.strip()}{whole}"
+
+    def _factor(self, factor: sp.Expr) -> str:
+        return str(self.parenthesize(factor, PRECEDENCE["Mul"], strict=False))
+
     def _signed(self, factors: list[sp.Expr]) -> str:
         """Return the factors before the symbols of levels."""
         if factors == [sp.S.NegativeOne]:
@@ -177,7 +189,7 @@ class Signs(Text):
 
     def _in_signs(self, text: str) -> str:
         text = _TIMES.sub("·", text)
-        text = re.sub(r"(?<![\w₀-₉.^√/])(\d+)·(?=[^\W\d_])", r"\1", text)
+        text = re.sub(r"(?<![\w₀-₉.^√/])(?!1·)(\d+)·(?!d/d)(?=[^\W\d_])", r"\1", text)
         return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
@@ -226,6 +238,9 @@ class Signs(Text):
     def _print_Sqrt(self, expr: sp.Expr) -> str:
         return f"√{self._in_parentheses(expr.args[0])}"
 
+    def _print_Cbrt(self, expr: sp.Expr) -> str:
+        return f"∛{self._in_parentheses(expr.args[0])}"
+
     def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
         if expr.exp == sp.S.Half:
             return f"√{self._in_parentheses(expr.base)}"
@@ -234,14 +249,14 @@ class Signs(Text):
             text = self.parenthesize(below, PRECEDENCE["Pow"], strict=True)
             return f"1/({text})" if text.startswith("1/") else f"1/{text}"
         base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
-        base = f"({base})" if base.startswith(("e^", "√", "d/d", "d²/d")) else base
+        base = f"({base})" if base.startswith(("e^", "√", "∛", "d/d", "d²/d")) else base
         if expr.exp.is_Integer and expr.exp > 1:
             return f"{base}{str(expr.exp).translate(RAISED)}"
         return f"{base}^{self._in_parentheses(expr.exp)}"
 
     def _in_parentheses(self, part: sp.Expr) -> str:
         text = self._print(part)
-        return str(text) if part.is_Symbol or (part.is_Integer and part >= 0) else f"({text})"
+        return str(text) if part.is_Symbol or part.is_NumberSymbol or (part.is_Integer and part >= 0) else f"({text})"
 
 
 class Latex(_Common, LatexPrinter):  # type: ignore[misc]
@@ -308,7 +323,8 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         return rf"\{func}" if func in accepted_latex_functions else _OPERATORS.get(func) or self.operator(func)
 
     def _print_Symbol(self, expr: sp.Symbol, style: str = "") -> str:
-        return self.name(expr.name)
+        name = expr.name.rstrip("'")  # y' is the derivative of y
+        return self.name(name) + expr.name[len(name) :] if name else self.name(expr.name)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
         return rf"\varepsilon_{{{level_of(expr)}}}"
@@ -364,7 +380,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         rest = [factor for factor in factors if not is_epsilon(factor)]
         if not rest:
             return levels
-        if is_literal(expr):
+        if is_literal(expr) and not isinstance(expr, WrittenProduct):
             return self._product(rest, followed=bool(levels)) + (rf" \, {levels}" if levels else "")
         sign, rest = _without_sign(rest)
         above, below = _above_and_below(rest)

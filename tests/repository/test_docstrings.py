@@ -18,6 +18,7 @@ SHOWN_BY = {
     "symad.results.CodeReading": "symad.read_llvm",
     "symad.results.Comparison": "symad.compare",
     "symad.results.CompilationPlan": "symad.plan",
+    "symad.results.Derivation": "symad.steps",
     "symad.results.Drawing": "symad.draw",
     "symad.results.Exhibit": "symad.exhibit",
     "symad.results.Expansion": "symad.expand",

@@ -177,7 +177,7 @@ def expansion_problem(
 ) -> AnswerProblem:  # fmt: skip
     """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
     _check_options(digits, reveal)
-    formula, symbols, values, argument, name = _formula(f, x)
+    formula, symbols, values, argument, name = asked_formula(f, x)
     directions_of = by_levels(argument, directions, order)
     count = max(max(levels) for levels in directions_of)
     most = MOST_LEVELS if order is None else MOST_ORDER
@@ -200,7 +200,7 @@ def expansion_problem(
 def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> AnswerProblem:
     """Return the problem of a derivative in one symbol."""
     _check_options(digits, reveal)
-    formula, symbols, values, _, name = _formula(f, x)
+    formula, symbols, values, _, name = asked_formula(f, x)
     if len(symbols) != 1:
         do = "name one as x, or use check_expansion with directions"
         raise refusal(f"a derivative in {len(symbols)} variables", do=do)
@@ -235,7 +235,7 @@ def _check_options(digits: int, reveal: str) -> None:
 
 def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]] | None:
     """Return a formula of several variables, these, and their values in x; None for a single variable."""
-    formula, symbols, values, _, _ = _formula(f, x)
+    formula, symbols, values, _, _ = asked_formula(f, x)
     return (formula, symbols, values) if len(symbols) > 1 else None
 
 
@@ -248,7 +248,7 @@ def _ones(order: int) -> dict[Levels, list[sp.Expr]]:
     return {(level,): [sp.S.One] for level in range(1, order + 1)}
 
 
-def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr], Any, str]:
+def asked_formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr], Any, str]:
     """Return f as a formula in real symbols, the symbols, their values in x, x itself, and f's name."""
     if isinstance(f, str):
         f = read_formula(f, names_in(x))

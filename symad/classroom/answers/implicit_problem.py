@@ -107,18 +107,26 @@ def is_equation(f: Any, x: Any = "x") -> bool:
         return False
 
 
+def parts_of_equation(f: Any, x: Any) -> tuple[sp.Expr, sp.Expr, sp.Symbol, sp.Symbol]:
+    """Return both sides of an equation, its symbol x, and the dependent one: y, or the only other one."""
+    sides = [read_formula(side, [x]) for side in f.split("=")] if isinstance(f, str) else f.args
+    left, right = map(real, sides)
+    symbols, name = left.free_symbols | right.free_symbols, plain(str(x))
+    others = sorted((s for s in symbols if plain(s.name) != name), key=str)
+    dependent = next((s for s in others if s.name == "y"), others[0] if len(others) == 1 else None)
+    variable = next((s for s in symbols if plain(s.name) == name), None)
+    if dependent is None or variable is None:
+        raise refusal(f"the equation {str(f)!r}", do=f"write an equation in {x} and y")
+    return left, right, variable, dependent
+
+
 def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:
     """Return the problem of dy/dx, or of a higher order. y is the other name in the equation, or the one called y."""
     if not isinstance(x, str | sp.Symbol) or isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
         do = f"name one variable, such as x, and ask for an order of 1 to {_MOST_ORDER}"
         raise refusal("an equation as a question", do=do)
-    left, right = (real(read_formula(side, [x])) for side in f.split("="))
-    formula, name = left - right, plain(str(x))
-    others = sorted((s for s in formula.free_symbols if plain(s.name) != name), key=str)
-    dependent = next((s for s in others if s.name == "y"), others[0] if len(others) == 1 else None)
-    variable = next((s for s in formula.free_symbols if plain(s.name) == name), None)
-    if dependent is None or variable is None:
-        raise refusal(f"the equation {f!r}", do=f"write an equation in {x} and y")
+    left, right, variable, dependent = parts_of_equation(f, x)
+    formula = left - right
     directions: dict[Levels, Any] = {(level,): [sp.S.One] for level in range(1, order + 1)}
     problem = ImplicitProblem(
         formula, (variable,), {}, directions, order, False, name="y", digits=digits, reveal=reveal, dependent=dependent

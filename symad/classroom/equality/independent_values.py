@@ -18,7 +18,7 @@ from sympy.logic.boolalg import BooleanFunction
 from codegen import heads
 from codegen.functions.intrinsics import intrinsic, supports
 from symad.classroom.equality.hyperdual import HyperDual, constant
-from symad.display.notation import Struck, named_partial
+from symad.display.notation import Pending, Struck, named_partial
 
 DIGITS = 50
 _WAVES = 3  # sines that replace an undefined function
@@ -75,6 +75,8 @@ class IndependentValues:
             return [self.of(part) for part in expression]
         if isinstance(expression, sp.Derivative | sp.Subs):
             return self._derivative(expression)
+        if isinstance(expression, Pending):
+            return self.along([(expression.args[1], 1)], lambda: self.of(expression.args[0]))
         if isinstance(expression, sp.Piecewise):
             return self._piecewise(expression)
         if isinstance(expression, AppliedUndef):
@@ -155,10 +157,12 @@ class IndependentValues:
 
     def _operation(self, expression: Any, operands: list[HyperDual]) -> HyperDual:
         head = expression.func
-        if head is sp.Add or head is sp.Mul:
+        if any(isinstance(operand, list) for operand in operands):
+            raise UnknownValueError(head.__name__)
+        if expression.is_Add or expression.is_Mul:
             result = operands[0]
             for operand in operands[1:]:
-                result = result + operand if head is sp.Add else result * operand
+                result = result + operand if expression.is_Add else result * operand
             return result
         if head is sp.Pow:
             return _power(*operands)

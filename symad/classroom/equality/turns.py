@@ -14,6 +14,8 @@ from mpmath import mp
 from sympy.core.relational import Relational
 from sympy.polys.polyerrors import BasePolynomialError
 
+from codegen import heads
+
 _MOST_TURNS = 12
 _TURN_DEGREE = 6
 # distances of points from a turn
@@ -30,8 +32,10 @@ def turns(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
     """
     zeros: dict[sp.Expr, None] = {}
     for part in (part for expression in expressions for part in sp.preorder_traversal(expression)):
-        if isinstance(part, sp.Abs | sp.sign | sp.Heaviside | sp.floor | sp.ceiling):
+        if isinstance(part, sp.Abs | sp.sign | sp.Heaviside | sp.floor | sp.ceiling | heads.cbrt):
             zeros[part.args[0]] = None
+        elif isinstance(part, sp.asin | sp.acos):
+            zeros |= {part.args[0] - 1: None, part.args[0] + 1: None}
         elif isinstance(part, sp.Max | sp.Min):
             zeros |= dict.fromkeys(left - right for left, right in combinations(part.args, 2))
         elif isinstance(part, Relational):

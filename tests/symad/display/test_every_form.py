@@ -72,6 +72,7 @@ FORMS = {
     "Trace": Made(symad.trace, lambda: symad.trace(symad.grad(wave), 1.0)),
     "StructuredTrace": Made(trace_structured, lambda: trace_structured(symad.grad(wave), 1.0)),
     "TracedFormula": Made(symad.from_sympy, lambda: symad.from_sympy([X], X * sp.sin(X))),
+    "Derivation": Made(symad.steps, lambda: symad.steps("x^2 sin(x)", "x", at=1)),
     "Expansion": Made(symad.expand, lambda: symad.expand("exp(x*y)", ["x", "y"], [[1, 0], [0, 1]])),
     "Explanation": Made(symad.explain, lambda: symad.explain(symad.grad(symad.grad(wave)), 1.0)),
     "Drawing": Made(symad.draw, lambda: symad.draw(symad.grad(wave), 1.0)),

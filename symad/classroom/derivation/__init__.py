@@ -1,0 +1,1 @@
+"""Derivatives of functions of calculus, rule by rule, as a textbook writes them."""

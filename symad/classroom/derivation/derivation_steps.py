@@ -1,0 +1,117 @@
+"""`steps`: the derivative of a function of calculus, rule by rule, as a textbook or a blackboard has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import sympy as sp
+
+from codegen.records import dataclass
+from symad.classroom.derivation.derivation_lines import DerivationLine, Detail
+from symad.classroom.derivation.derivation_sections import DerivationQuestion, Derived, Section, asked
+from symad.classroom.derivation.point_values import Prose, kinks, value_at
+from symad.classroom.derivation.tidying import in_book_order
+from symad.derivatives.application import check_choice
+from symad.display.document import Block, Document, Formula, Heading, Paragraph
+from symad.display.notation import Nothing
+from symad.display.shown import Shown
+from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.user_place import refusal
+
+_MOST_ORDERS = {"function": 6, "several": 2, "equation": 4, "curve": 3}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Derivation(Shown):
+    """The derivation of a derivative: sections of lines, each line with its rule. `print` shows it.
+
+    `value` is the derivative at the point that was asked for; None if there is no point, or no derivative at it.
+    """
+
+    question: DerivationQuestion
+    sections: tuple[Section, ...]
+    value: Any
+    notes: tuple[Prose, ...]
+
+    @property
+    def lines(self) -> tuple[DerivationLine, ...]:
+        """All lines: each has `rule`, `before`, `after`, `condition` and `text`."""
+        return tuple(line for section in self.sections for line in section.lines)
+
+    @property
+    def result(self) -> Any:
+        """The derivative as a SymPy expression; a tuple for a gradient, a matrix for a Hessian."""
+        return self.question.with_y(self.sections[-1].result)
+
+    @property
+    def title(self) -> str:
+        return "Derivative, step by step"
+
+    def document(self) -> Document:
+        """Return the question, the lines, and the results."""
+        blocks: list[Block] = [Heading(self.title, 1), *self._question()]
+        for section in self.sections:
+            blocks += [Heading(section.heading)] if section.heading and len(self.sections) > 1 else []
+            blocks += map(self._formula, section.lines)
+            if not any(section.left == line.before for line in section.lines):
+                blocks.append(Formula(self.question.with_y(section.shown), self.question.with_y(section.left)))
+        return (*blocks, *(Paragraph(tuple(map(self.question.with_y, note))) for note in self.notes))
+
+    def _question(self) -> Iterator[Block]:
+        question = self.question
+        if question.kind == "equation":
+            left, right = map(self.question.with_y, question.formulas)
+            yield Formula(right, left, f"{question.dependent} depends on {question.variables[0]}")
+        for letter, f in zip("xy" if question.kind == "curve" else question.name, question.formulas, strict=False):
+            if question.kind != "equation":
+                yield Formula(in_book_order(f), sp.Function(letter)(*question.variables))
+        if constants := ", ".join(map(str, question.constants)):
+            yield Paragraph(f"{constants}: constant")
+
+    def _formula(self, line: DerivationLine) -> Block:
+        condition = () if line.condition is sp.true else ("; for ", line.condition)
+        reason = tuple(self.question.with_y(part) for part in (*line.reason, *condition))
+        left = self.question.with_y(line.before) if line.starts else Nothing()
+        return Formula(self.question.with_y(line.after), left, reason)
+
+
+@public_api
+def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, detail: Detail = "short") -> Derivation:
+    """Return the derivative of f in x, line by line, each with its rule, as a textbook writes it.
+
+    f is a formula in a string, a SymPy expression, or a function of one argument; x is a symbol or its name. With a
+    list of symbols, f is differentiated in each (the gradient), with order=2 the Hessian follows. An equation such as
+    "x^2 + y^2 = 25" gives y' where y depends on x, and a pair (x(t), y(t)) with "t" the slope of the curve. `at` is a
+    point at which the derivative is evaluated, or is said not to exist. `detail="full"` gives every rule its own line.
+
+    ArgumentError for what cannot be read, RuleError for a function without a derivative, LimitError for a formula that
+    nobody would differentiate by hand.
+
+    >>> print(steps("x^2 sin x", "x"))
+    Derivative, step by step
+    <BLANKLINE>
+      f(x) = x²·sin(x)
+      d/dx[x²·sin(x)] = d/dx[x²]·sin(x) + x²·d/dx[sin(x)]    [product rule: u = x², v = sin(x)]
+       = 2x·sin(x) + x²·cos(x)    [power rule; sine]
+       = x·(x·cos(x) + 2sin(x))    [common factors]
+      f′(x) = x·(x·cos(x) + 2sin(x))
+    >>> steps("|x - 1|", "x", at=3).value
+    1
+    """
+    check_choice("detail", detail, get_args(Detail))
+    question = asked(f, x)
+    most = _MOST_ORDERS[question.kind]
+    if isinstance(order, bool) or order not in range(1, most + 1):
+        raise refusal(f"order={order!r}", do=f"give an integer from 1 to {most}")
+    derived = Derived(question, order, detail)
+    notes: list[Prose] = (
+        []
+        if derived.is_checked
+        else [("Not checked with numbers: no point was found at which all functions have known real values",)]
+    )
+    absent = [x for x in question.variables if not any(part.has(x) for part in question.formulas)]
+    notes += [(f"{x} does not occur in {question.name}: the derivative is 0",) for x in absent]
+    value, said = (None, ()) if at is None else value_at(question, derived.sections, order, at)
+    notes += dict.fromkeys([*kinks(question), *([said] if said else [])])
+    return Derivation(question, derived.sections, value, tuple(notes))
