@@ -114,7 +114,7 @@ def add_explain_and_draw(commands: Any) -> None:
     """Declare both commands and their options."""
     for name, run in (("explain", run_explain), ("draw", run_draw)):
         command = commands.add_parser(name, help=HELP[name], description=f"{HELP[name].capitalize()}.")
-        add_target(command)
+        add_target(command, "*" if name == "explain" else "+")
         add_transform(command)
         add_output(command, ", .svg or .dot" if name == "draw" else "")
         if name == "explain":
@@ -128,12 +128,23 @@ def add_explain_and_draw(commands: Any) -> None:
         command.set_defaults(run=run)
 
 
+def _point(options: argparse.Namespace) -> Any:
+    """Return the point of `--at`, that of the file for `--at` alone, None without it; a formula stays symbolic."""
+    if options.at == ():
+        return None
+    require_point(options)
+    argument = given(*read_target(options)).argument
+    options.at = ()
+    return argument
+
+
 def run_explain(options: argparse.Namespace) -> int:
     """Carry out `symad explain`; exit status 0."""
     if not options.transform:
         print("symad: no --transform: the gradient is explained (--transform none: f itself)", file=sys.stderr)
         options.transform = ["grad"]
-    explanation = sa.explain(*transformed(options), detail=options.detail)
+    point = _point(options)
+    explanation = sa.explain(*transformed(options), detail=options.detail, at=point)
     target = given(*read_target(options))
     return present(explanation.named(target.symbols) if target.formula else explanation, options)
 
