@@ -42,7 +42,8 @@ def document_of(shown: Explained, title: str, *, short: bool = False) -> Documen
 
 def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
     numbered = bool(shown.book.values)
-    yield from map(Paragraph, [_point(shown)] if numbered else [_summary(shown), _legend()])
+    point: Cell = ("At ", *_joined([_named(shown, node) for node in shown.book.inputs]), ".")
+    yield from map(Paragraph, [point] if numbered else [_summary(shown), _legend()])
     if shown.levels and not numbered:
         yield _levels(shown)
         yield from _contents(shown)
@@ -64,10 +65,6 @@ def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
             yield Folded(heading.text, (heading, *blocks))
         else:
             yield from (heading, *blocks)
-
-
-def _point(shown: Explained) -> Cell:
-    return ("At ", *_joined([_named(shown, node) for node in shown.book.inputs]), ".")
 
 
 def _named(shown: Explained, node: int) -> Cell:

@@ -47,7 +47,8 @@ def numbered_stages(
     It names the nodes of the book anew, and gives them their values.
     """
     titles = {stage.level: stage.title for stage in stages if stage.kind == "program"}
-    ends = {level: [*level.results, *_eliminated(level)] for level in levels}
+    eliminated = {level: [node for way in level.ways if not way.values for node in way.results] for level in levels}
+    ends = {level: [*level.results, *eliminated[level]] for level in levels}
     given = [node for level in levels for node in _given(book, level).values() if node is not None]
     own = [node for level in levels for node in (*level.parameters, *ends[level])]
     listed = needed(book.graph, [*given, *own], book.inputs)
@@ -76,11 +77,6 @@ def _require_values(book: Book, nodes: Sequence[int], results: Sequence[int]) ->
     if any(node in lost for node in results):
         what = f"{book.name(lost[0])} = {text_of(book.formula(lost[0]))} at this point"
         raise refusal(what, "it has no finite real value", "move the point")
-
-
-def _eliminated(level: Opened) -> list[int]:
-    """Return the results of the ways that carry no tangents and no cotangents: eliminations and Taylor coefficients."""
-    return [node for way in level.ways if way.linear is None or not way.values for node in way.results]
 
 
 def _given(book: Book, level: Opened) -> dict[tuple[int, int], int | None]:
@@ -135,8 +131,7 @@ def _in_order(book: Book, nodes: Sequence[int]) -> Iterator[int]:
     """Yield nodes statement by statement; those of one statement that need fewest others come first."""
     graph, history, depth = book.graph, book.history, dict[int, int]()
     for node in nodes:
-        below = max((depth.get(operand, 0) for operand in graph.operands[node]), default=0)
-        depth[node] = below + book.is_line(node)
+        depth[node] = book.is_line(node) + max((depth.get(other, 0) for other in graph.operands[node]), default=0)
     for _, run in groupby(nodes, lambda node: written_place(graph, node) if history.is_written(node) else node):
         yield from sorted(run, key=depth.__getitem__)
 
