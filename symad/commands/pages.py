@@ -114,7 +114,7 @@ def add_explain_and_draw(commands: Any) -> None:
     """Declare both commands and their options."""
     for name, run in (("explain", run_explain), ("draw", run_draw)):
         command = commands.add_parser(name, help=HELP[name], description=f"{HELP[name].capitalize()}.")
-        add_target(command, "*" if name == "explain" else "+")
+        add_target(command, "*")
         add_transform(command)
         add_output(command, ", .svg or .dot" if name == "draw" else "")
         if name == "explain":
@@ -161,13 +161,13 @@ def run_draw(options: argparse.Namespace) -> int:
     if options.loops:
         function, argument = transformed(options)
         return present(sa.draw(loops_of(function, argument)), options)
-    f, _ = read_target(options)
+    point = _point(options)
+    f, x = read_target(options)
     if isinstance(f, sp.Basic) and not options.transform:
-        return present(sa.draw(f), options)
+        return present(sa.draw(f) if point is None else sa.draw(f, x, at=point), options)
+    drawing = sa.draw(*transformed(options), at=point)
     if not isinstance(f, sp.Basic):
-        return present(sa.draw(*transformed(options)), options)
-    options.at = []  # a formula is the same at all points, and has its own names where there are none
-    drawing = sa.draw(*transformed(options))
+        return present(drawing, options)
     drawing = replace(
         drawing, about=(*drawing.about, *draw_module.about_what(f)[1:])
     )  # the formula that was differentiated

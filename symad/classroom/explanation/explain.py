@@ -27,8 +27,9 @@ from symad.tracing.calling.function_names import argument_names, check_call, nam
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import is_defect
-from symad.tracing.trace import input_symbols, trace
+from symad.tracing.trace import input_symbols, symbols_of, trace
 from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
+from symad.transforms.first_order import grad
 
 Detail = Literal["short", "all"]
 Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
@@ -110,7 +111,7 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
         formula, argument = (given(f, *args[:1]), None) if at is None else formula_at_point(f, args, at)
         return explain(formula.function, formula.argument, *args[1:], detail=detail, at=argument).named(formula.symbols)
-    args = args if at is None else arguments_at(f, args, at)
+    named, args = args, args if at is None else arguments_at(f, args, at)
     check_call(f, args)
     with noting() as events:
         traced = _on_symbols(f, args)
@@ -119,7 +120,20 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
     numbers = [] if at is None else containers.flatten(tuple(args))[0]
     point = [float(number) for leaf in numbers for number in np.ravel(leaf)]
+    if point and named:
+        book = Book(
+            graph, dict(zip(symbols, symbols_of(named, argument_names(f, len(named))), strict=True)), book.history
+        )
     return Explanation(name, book, tuple(outputs), at_numbers=traced is None, detail=detail, point=point)
+
+
+def explained_gradient(f: Any, args: Sequence[Any], at: Any) -> Explanation:
+    """Return the trace with numbers of the gradient of a function, or of a formula, in all its arguments."""
+    if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
+        formula, argument = formula_at_point(f, args, at)
+        return explain(grad(formula.function), formula.argument, at=(argument,)).named(formula.symbols, str(f))
+    args = arguments_at(f, args, at)
+    return explain(grad(f, argnums=tuple(range(len(args)))), at=args)
 
 
 def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:

@@ -200,6 +200,9 @@ def test_explain_at_a_point_prints_numbers_with_the_formula_s_names(capsys):
     assert status == 0
     assert re.search(r"x2_bar .* ∂v\d/∂x2 = cos\(x2\) = 0.283662 ", printed)
     assert "result: x1_bar = 5.5, x2_bar = 1.71634" in printed
+    status, printed, _ = run(capsys, "draw", "x*sin(y)", "--at", "x=2", "y=1")
+    assert status == 0
+    assert re.search(r"v2 = x·v1 +1.68294 +0.841471 by x, 2 by v1 +1", printed)
 
 
 def test_a_file_has_its_own_point(capsys, tmp_path):
@@ -209,11 +212,14 @@ def test_a_file_has_its_own_point(capsys, tmp_path):
     assert (status, "0.25" in printed) == (0, False)
     status, printed, _ = run(capsys, "explain", f"{path}:f", "--at")
     assert (status, "0.25" in printed, "result: x_bar = 1" in printed) == (0, True, True)
+    status, printed, _ = run(capsys, "draw", f"{path}:f", "--at")
+    assert (status, "0.25" in printed) == (0, True)
 
 
+@pytest.mark.parametrize("command", ["explain", "draw"])
 @pytest.mark.parametrize(
     ("at", "message"), [(["x=2"], "no number for y"), ([], "no point"), (["x=2", "z=1"], "z=... as a point")]
 )
-def test_a_point_is_whole(capsys, at, message):
-    status, _, err = run(capsys, "explain", "x*sin(y)", "--at", *at)
+def test_a_point_is_whole(capsys, command, at, message):
+    status, _, err = run(capsys, command, "x*sin(y)", "--at", *at)
     assert (status, message in err) == (2, True)
