@@ -13,7 +13,7 @@ solving       Problem, ode, odeint, rowwise
 native        plan, compile, jit, lambdify, Kernel, load, to_jax, to_torch, to_pytensor, export
 containers    register_container
 see           steps, expand, explain, draw, spy, growth, read_llvm, read_assembly, exhibit
-check         check_expansion, check_derivative, compare, step_errors, verify, enclose
+check         check_expansion, check_derivative, check_trace, compare, step_errors, verify, enclose
 errors        WorkbenchError, the base class; errors has all others
 results       results: the classes of what these functions return
 version       __version__

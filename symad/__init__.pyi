@@ -5,6 +5,7 @@ from symad.classroom.answers.answer_check import (
     check_derivative as check_derivative,
     check_expansion as check_expansion,
 )
+from symad.classroom.answers.trace_answers import check_trace as check_trace
 from symad.classroom.code_reading.machine_code import read_assembly as read_assembly, read_llvm as read_llvm
 from symad.classroom.comparison.compare import compare as compare, step_errors as step_errors
 from symad.classroom.confusion.exhibit import exhibit as exhibit

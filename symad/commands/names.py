@@ -33,7 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "symad grade answers --question q.toml --out marks.csv --pages pages",
         "symad grade answers.csv --question q.toml --answer-column response",
     ),
-    "explain": ('symad explain "x*sin(y)" --transform grad', "symad explain model.py:f --output page.html"),
+    "explain": ('symad explain "x*sin(y)" --at x=2 y=1', "symad explain model.py:f --output page.html"),
     "draw": ('symad draw "x*sin(x)" --output graph.svg', "symad draw model.py:f --transform grad --loops"),
     "compare": ('symad compare "exp(x)" --at x=0.7', "symad compare model.py:f --order 2 --output table.csv"),
     "verify": (

@@ -137,7 +137,7 @@ def add_explain_and_draw(commands: Any) -> None:
     """Declare both commands and their options."""
     for name, run in (("explain", run_explain), ("draw", run_draw)):
         command = commands.add_parser(name, help=HELP[name], description=f"{HELP[name].capitalize()}.")
-        add_target(command)
+        add_target(command, "*")
         add_transform(command)
         add_output(command, ", .svg or .dot" if name == "draw" else "")
         if name == "explain":
@@ -151,12 +151,23 @@ def add_explain_and_draw(commands: Any) -> None:
         command.set_defaults(run=run)
 
 
+def _point(options: argparse.Namespace) -> Any:
+    """Return the point of `--at`, that of the file for `--at` alone, None without it; a formula stays symbolic."""
+    if options.at == ():
+        return None
+    require_point(options)
+    argument = given(*read_target(options)).argument
+    options.at = ()
+    return argument
+
+
 def run_explain(options: argparse.Namespace) -> int:
     """Carry out `symad explain`; exit status 0."""
     if not options.transform:
         print("symad: no --transform: the gradient is explained (--transform none: f itself)", file=sys.stderr)
         options.transform = ["grad"]
-    explanation = sa.explain(*transformed(options), detail=options.detail)
+    point = _point(options)
+    explanation = sa.explain(*transformed(options), detail=options.detail, at=point)
     target = given(*read_target(options))
     return present(explanation.named(target.symbols) if target.formula else explanation, options)
 
@@ -173,13 +184,13 @@ def run_draw(options: argparse.Namespace) -> int:
     if options.loops:
         function, argument = transformed(options)
         return present(sa.draw(loops_of(function, argument)), options)
-    f, _ = read_target(options)
+    point = _point(options)
+    f, x = read_target(options)
     if isinstance(f, sp.Basic) and not options.transform:
-        return present(sa.draw(f), options)
+        return present(sa.draw(f) if point is None else sa.draw(f, x, at=point), options)
+    drawing = sa.draw(*transformed(options), at=point)
     if not isinstance(f, sp.Basic):
-        return present(sa.draw(*transformed(options)), options)
-    options.at = []  # a formula is the same at all points, and has its own names where there are none
-    drawing = sa.draw(*transformed(options))
+        return present(drawing, options)
     drawing = replace(
         drawing, about=(*drawing.about, *draw_module.about_what(f)[1:])
     )  # the formula that was differentiated

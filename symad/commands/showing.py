@@ -28,11 +28,11 @@ NONE = "none"  # of transforms: the function itself
 _FILE = re.compile(r".+\.py:\w+")
 
 
-def add_target(command: argparse.ArgumentParser) -> None:
-    """Declare the arguments that name a target and its point."""
+def add_target(command: argparse.ArgumentParser, numbers: str = "+") -> None:
+    """Declare the arguments that name a target and its point; with "*" as `numbers`, `--at` may stand alone."""
     command.add_argument("target", metavar="FORMULA or FILE.py:FUNCTION", help='such as "exp(x)*sin(x)" or model.py:f')
     command.add_argument(
-        "--at", nargs="+", default=[], metavar="NAME=NUMBER", help="a point; without it a formula stays symbolic"
+        "--at", nargs=numbers, default=(), metavar="NAME=NUMBER", help="a point; without it a formula stays symbolic"
     )
     command.add_argument(
         "--variables", nargs="+", default=[], metavar="NAME", help="variables of a formula, by default all its symbols"

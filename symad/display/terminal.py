@@ -116,10 +116,16 @@ class _TextTable:
             return
         space = 1 if padding is None else padding
         table = RichTable(box=box.SIMPLE_HEAD, show_header=self.has_header, show_edge=False, padding=(0, space))
-        for header, align, width in zip(self.header, self.align, least, strict=False):
-            known = None if padding is None else width
+        widths: list[int | None] = [None] * len(least)
+        if padding is not None:  # the smallest wishes for more are granted first; rich would cut the last column
+            spare = options.max_width - sum(least) - (2 * space + 1) * len(least)
+            natural = [max(cell_len(cell.plain) for cell in cells) for cells in columns]
+            for left, column in enumerate(sorted(range(len(least)), key=lambda k: natural[k] - least[k]), -len(least)):
+                granted = min(natural[column] - least[column], spare // -left)
+                widths[column], spare = least[column] + granted, spare - granted
+        for header, align, width in zip(self.header, self.align, widths, strict=False):
             is_number = align == "r" and padding is not None  # numbers are never broken
-            table.add_column(header, justify=_JUSTIFY[align], overflow="fold", min_width=known, no_wrap=is_number)
+            table.add_column(header, justify=_JUSTIFY[align], overflow="fold", width=width, no_wrap=is_number)
         for row in self.rows:
             table.add_row(*row)
         yield table

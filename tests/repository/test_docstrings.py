@@ -14,6 +14,7 @@ import pytest
 SHOWN_BY = {
     "symad.results.BoxVerification": "symad.verify",
     "symad.results.CheckedAnswer": "symad.check_derivative",
+    "symad.results.CheckedTrace": "symad.check_trace",
     "symad.results.Choice": "symad.choices",
     "symad.results.CodeReading": "symad.read_llvm",
     "symad.results.Comparison": "symad.compare",

@@ -132,6 +132,7 @@ assert_type(sa.verify(kernel, X, 2.0), sa.results.Verification)
 assert_type(sa.verify(kernel, box=((-1.0, 1.0), (1.0, 2.0)), points=20), sa.results.BoxVerification)
 assert_type(sa.compare(wave, 1.0, only="AD"), sa.results.Comparison)
 assert_type(sa.check_derivative("2x", "x^2", "x"), sa.results.CheckedAnswer)
+assert_type(sa.check_trace([("x", 1, 1), ("v1", 1, 2)], "x^2", at=1), sa.results.CheckedTrace)
 
 # the numbers are those of the types
 assert isinstance(sa.grad(wave)(1.0), float)

@@ -34,7 +34,7 @@ class Box:
 
     Kind "again" is a repeated operation of an expression tree, "more" an omitted part, "memory" a buffer between loops.
     `copies` is the number of nodes in the box, `operations` that of their operations, and `nodes` are their marks on a
-    page with links.
+    page with links. `value` and `adjoint` are its numbers at a point.
     """
 
     label: str
@@ -47,6 +47,8 @@ class Box:
     copies: int = 1
     operations: int = 0
     nodes: str = ""
+    value: str = ""
+    adjoint: str = ""
 
     @property
     def style(self) -> Style:
@@ -63,12 +65,13 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """An arrow between boxes for `count` values. A backward arrow closes a loop."""
+    """An arrow between boxes for `count` values. A backward arrow closes a loop. `label` is the local derivative."""
 
     source: int
     target: int
     count: int = 1
     back: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from symad.classroom.drawing.drawing import Drawing
 from symad.classroom.drawing.folding import folded
 from symad.classroom.drawing.frames import Frame, frames_of
 from symad.classroom.drawing.labels import count_label
+from symad.classroom.drawing.numbers import numbered_diagram
 from symad.classroom.drawing.render import LABEL, MARGIN, SMALL, boxes_and_arrows, place, with_legend
 from symad.classroom.drawing.svg import Canvas, text_width
 from symad.classroom.formulas.given import given
@@ -235,7 +236,7 @@ LARGEST = 2000  # boxes that are drawn when folding is turned off
 
 
 @public_api
-def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
+def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = None, at: Any = None) -> Drawing:
     """Return the picture of a computation as a graph: a box for each operation, an arrow for each use of a value.
 
     f is a function (or a transform of one) with its arguments, of which only the shapes count; a trace; a SymPy
@@ -246,6 +247,8 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     graph side by side.
     `fold` lets operations of the same form share a box with their number; the default folds above 80 boxes.
     ArgumentError for a picture of more than 2000 boxes.
+    `at`, a point as in `explain`, draws the lines of the trace with their values, with local derivatives on the arrows,
+    and with adjoints in the colour of cotangents where f gives one number.
     Its layout needs igraph (`pip install 'symad[draw]'`); the lines of `print`, and DOT, do not.
 
     >>> print(draw("sin(x)^2 + sin(x)"))
@@ -258,6 +261,8 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     """
     if sharing not in ("after", "before", "both"):
         raise ArgumentError(f"sharing={sharing!r}", where=user_place(), do="give 'after', 'before' or 'both'")
+    if at is not None:
+        return _at_point(f, args, at, sharing, fold)
     if isinstance(f, Kernel):
         f = f.program
     if isinstance(f, RolledProgram):
@@ -266,6 +271,18 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
             raise ArgumentError(subject, where=user_place(), do="leave them out: it is drawn as it is")
         return loop_drawing(f, None if fold is None else not fold)
     return replace(drawing_of(source_of(f, args), sharing, fold), about=about_what(f))
+
+
+def _at_point(f: Any, args: Sequence[Any], at: Any, sharing: Sharing, fold: bool | None) -> Drawing:
+    if isinstance(f, Kernel | RolledProgram | Program | Trace | list | tuple) or sharing != "after" or fold is not None:
+        do = "give a function or a formula, without sharing and fold"
+        raise ArgumentError("at=, which draws the lines of a function", where=user_place(), do=do)
+    diagram = numbered_diagram(f, args, at)
+    inputs = sum(box.kind == "input" for box in diagram.boxes)
+    shared = sum(box.uses > 1 for box in diagram.boxes if box.kind == "operation")
+    results = sum(bool(box.results) for box in diagram.boxes)
+    counts = (diagram.operations, diagram.operations, inputs, results, shared)
+    return Drawing((("", diagram),), *counts, about=about_what(f))
 
 
 def drawing_of(source: DrawnGraph, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:

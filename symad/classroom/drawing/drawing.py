@@ -60,7 +60,7 @@ def _arrow(frames: Sequence[Frame], number: int, edge: Edge) -> str:
             options += [] if options and options[-1].startswith(side) else [f"{side}=cluster_{inner}"]
             place = 0
         ends.append(f"n{inner}_{place}")
-    options += [f'label="×{edge.count}"'] if edge.count > 1 else []
+    options += [f'label="×{edge.count}"'] if edge.count > 1 else [f'label="{edge.label}"'] if edge.label else []
     options += ["style=dashed", "constraint=false"] if edge.back else []
     return " -> ".join(ends) + (f" [{', '.join(options)}]" if options else "")
 
@@ -131,7 +131,7 @@ class Drawing(Shown):
         blocks: list[Block] = []
         for title, diagram in self.diagrams:
             blocks += [Heading(title, 3)] if len(self.diagrams) > 1 else []
-            blocks.append(Table((), tuple(map(_row, diagram.boxes))))
+            blocks.append(_numbers(diagram) if diagram.boxes[0].value else Table((), tuple(map(_row, diagram.boxes))))
         return self._with(blocks)
 
     def _with(self, blocks: Sequence[Block]) -> Document:
@@ -198,6 +198,18 @@ class Drawing(Shown):
             return form()
         except ArgumentError:
             return None
+
+
+def _numbers(diagram: Diagram) -> Table:
+    """Return the boxes with their numbers, and the local derivatives of each in its operands."""
+    rows = []
+    for k, box in enumerate(diagram.boxes):
+        into = [
+            (diagram.boxes[edge.source].label.split(" = ")[0], edge.label) for edge in diagram.edges if edge.target == k
+        ]
+        slopes = ", ".join(f"{label} by {name}" for name, label in into if label)
+        rows.append((box.label, box.value, slopes, Marked(box.adjoint, "cotangent")))
+    return Table(("box", "value", "local derivatives", "adjoint"), tuple(rows))
 
 
 def _row(box: Box) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from codegen.records import dataclass
 from symad.classroom.drawing.boxes import Box, Diagram
 from symad.classroom.drawing.layout import DiagramLayout, lay_out
 from symad.classroom.drawing.svg import Canvas, Point, text_width
-from symad.display.styles import LOOKS
+from symad.display.styles import LOOKS, Style
 
 PAGE = 1180.0  # pixels that a page is wide
 LABEL, SMALL = 14.0, 11.5  # sizes of the text of a label, and of what stands below it
@@ -61,7 +61,7 @@ def below_label(box: Box) -> str:
     more = f" +{len(box.results) - 2}" if len(box.results) > 2 else ""
     results = f"→ {', '.join(box.results[:2])}{more}" if box.results else ""
     copies = f"×{box.copies}" if box.copies > 1 else ""
-    return "  ".join(filter(None, [copies, box.name, box.letters, uses, results]))
+    return "  ".join(filter(None, [copies, box.name, box.letters, box.value, box.adjoint, uses, results]))
 
 
 def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> PlacedDiagram:
@@ -73,7 +73,10 @@ def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> PlacedDiagram:
     least = min((a - h for a, h in zip(layout.places, half, strict=True)), default=0.0) - MARGIN
     across = [place - least for place in layout.places]
     breadth = max((a + h for a, h in zip(across, half, strict=True)), default=0.0) + MARGIN
-    spans = _spans(layout, lengths, 44.0 if sideways else 32.0)
+    labels = [text_width(edge.label, SMALL) for edge in diagram.edges if edge.label]
+    spans = _spans(
+        layout, lengths, (44.0 if sideways else 32.0) + (max(labels) if labels and sideways else 24.0 * bool(labels))
+    )
     length = spans[-1][1] + MARGIN
     edges, arrows = _arrows(diagram, layout, across, spans, lengths, breadths)
 
@@ -153,6 +156,7 @@ def boxes_and_arrows(placed: PlacedDiagram, pictures: Mapping[int, Canvas] | Non
     drawn: set[Arrow] = set()
     for number, points in zip(placed.edges, placed.arrows, strict=True):
         _draw_arrow(canvas, points, placed.sideways, placed.diagram.edges[number].back, drawn)
+    _draw_labels(canvas, placed)
     boxes = zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True)
     for number, (box, centre, width) in enumerate(boxes):
         picture = (pictures or {}).get(number)
@@ -177,13 +181,46 @@ def _draw_arrow(canvas: Canvas, points: Arrow, sideways: bool, back: bool, drawn
         canvas.segment((x + away, y) if sideways else (x, y + away), (x, y), stroke="residual", arrow=True)
 
 
+def _draw_labels(canvas: Canvas, placed: PlacedDiagram) -> None:
+    """Write the labels on their arrows, each at the first place where no box and no other label is."""
+    sizes = zip(placed.centres, placed.widths, placed.heights, strict=True)
+    taken = [(x - width / 2, y - height / 2, x + width / 2, y + height / 2) for (x, y), width, height in sizes]
+    for number, points in zip(placed.edges, placed.arrows, strict=True):
+        label = placed.diagram.edges[number].label
+        if not label:
+            continue
+        half, places = text_width(label, SMALL) / 2 + 2, list[tuple[float, float, float, float]]()
+        (x0, y0), (x1, y1) = points[max(len(points) - 3, 1)] if len(points) > 4 else points[0], points[-2]
+        for part in (0.5, 0.38, 0.62, 0.26, 0.74, 0.14, 0.86):
+            eased = part * part * (3 - 2 * part)
+            along = (part, eased) if placed.sideways else (eased, part)
+            x, y = x0 + (x1 - x0) * along[0], y0 + (y1 - y0) * along[1]
+            places.append((x - half, y - 7, x + half, y + 7))
+        free = (place for place in places if not any(_overlap(place, other) for other in taken))
+        left, top, right, bottom = chosen = next(free, places[0])
+        taken.append(chosen)
+        canvas.box(left, top, right - left, bottom - top, fill="ground", radius=3)
+        canvas.text((left + right) / 2, bottom - 3, label, size=SMALL, colour="residual")
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
 def _draw_box(canvas: Canvas, box: Box, centre: Point, width: float) -> None:
     x, y = centre[0] - width / 2, centre[1] - HEIGHT / 2
     with canvas.group(tooltip(box), nodes=box.nodes):
         _frame(canvas, box, (x, y), width, HEIGHT)
         below = below_label(box)
         canvas.text(centre[0], centre[1] + (-2 if below else 5), box.label, size=LABEL, bold=True)
-        if below:
+        if below and box.adjoint:
+            left = centre[0] - text_width(below, SMALL) / 2
+            rest = below.removeprefix(f"{box.value}  {box.adjoint}").strip()
+            colours: tuple[Style, ...] = ("primal", "cotangent", "muted")
+            for text, colour in zip((box.value, box.adjoint, rest), colours, strict=True):
+                canvas.text(left, centre[1] + 13, text, size=SMALL, colour=colour, anchor="start")
+                left += text_width(f"{text}  ", SMALL)
+        elif below:
             canvas.text(centre[0], centre[1] + 13, below, size=SMALL, colour=box.style if box.marks else "muted")
 
 
@@ -213,6 +250,12 @@ def tooltip(box: Box) -> str:
     return "\n".join(filter(None, [box.formula or box.label, marks, uses, results, copies]))
 
 
+_NOTES: tuple[tuple[str, Style], ...] = (
+    ("first number: value", "primal"), ("second number: adjoint", "cotangent"),
+    ("on an arrow: local derivative", "residual"),
+)  # fmt: skip
+
+
 def _legend(boxes: Sequence[Box], width: float) -> Canvas:
     """Return the legend of the borders and colours that occur."""
     canvas = Canvas(width, 0)
@@ -239,6 +282,12 @@ def _legend(boxes: Sequence[Box], width: float) -> Canvas:
             x, y = MARGIN, y + 24
         _frame(canvas, sample, (x, y), 26, 16)
         canvas.text(x + 34, y + 12.5, text, size=12, anchor="start")
+        x += needed
+        used = max(used, x)
+    for text, colour in _NOTES if any(box.adjoint for box in boxes) else ():
+        needed = 16 + text_width(text, 12)
+        x, y = (MARGIN, y + 24) if x + needed > width else (x, y)
+        canvas.text(x, y + 12.5, text, size=12, anchor="start", colour=colour)
         x += needed
         used = max(used, x)
     canvas.width, canvas.height = used, y + 30

@@ -26,8 +26,8 @@ _NAMES = (
     "exp log sin cos tan cot sec csc asin acos atan acot asec acsc sinh cosh tanh coth sech csch asinh acosh atanh "
     "acoth asech acsch erf erfc gamma loggamma factorial"
 )
-_ORDINARY: dict[Any, Callable[..., Any]] = {getattr(sp, name): getattr(mp, name) for name in _NAMES.split()}
-_ORDINARY |= {
+ORDINARY: dict[Any, Callable[..., Any]] = {getattr(sp, name): getattr(mp, name) for name in _NAMES.split()}
+ORDINARY |= {
     sp.LambertW: mp.lambertw,
     sp.Heaviside: lambda value: (1 + mp.sign(value)) / 2, sp.sinc: lambda value: mp.sin(value) / value,
     heads.cbrt: lambda value: mp.sign(value) * mp.cbrt(abs(value)), heads.log2: lambda value: mp.log(value, 2),
@@ -170,7 +170,7 @@ class IndependentValues:
             return operands[0] if operands[0].real >= 0 else -operands[0]
         if head in (sp.Max, sp.Min):
             return (max if head is sp.Max else min)(operands, key=lambda operand: operand.real)
-        function: Callable[..., Any] | None = _ORDINARY.get(head)
+        function: Callable[..., Any] | None = ORDINARY.get(head)
         moving = [place for place, operand in enumerate(operands) if not operand.is_constant]
         if function is None and supports(head) and (not moving or head in _STEPS):
             function = intrinsic(head).reference  # it may have too few digits for its Taylor coefficients

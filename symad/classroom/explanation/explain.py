@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
 import sympy as sp
 
+import symad.tracing.values.containers as containers
 from codegen.ir.strictness import fall_back
 from symad.classroom.explanation.explanation_document import document_of
 from symad.classroom.explanation.explanation_lines import Book
 from symad.classroom.explanation.explanation_stages import Explained
+from symad.classroom.explanation.numbered_traces import numbered_stages
+from symad.classroom.explanation.shown_point import arguments_at, formula_at_point
 from symad.classroom.formulas.given import given
 from symad.derivatives.application import check_choice
 from symad.derivatives.level import noting
@@ -23,8 +27,9 @@ from symad.tracing.calling.function_names import argument_names, check_call, nam
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import is_defect
-from symad.tracing.trace import input_symbols, trace
+from symad.tracing.trace import input_symbols, symbols_of, trace
 from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
+from symad.transforms.first_order import grad
 
 Detail = Literal["short", "all"]
 Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
@@ -32,6 +37,15 @@ Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbol
 
 class Explanation(Explained, Shown):
     """The stages of a program, from the innermost level out, and the program that computes the result."""
+
+    point: tuple[Any, ...]  # the numbers of the arguments, if it is shown with values
+
+    def __init__(self, *what: Any, point: Sequence[Any] = (), **options: Any) -> None:
+        super().__init__(*what, **options)
+        self.point = tuple(point)
+        if self.point:
+            self.stages = tuple(numbered_stages(self.book, self.levels, self.outputs, self.stages, self.point))
+            self.lines = tuple(line for stage in self.stages for line in stage.lines)
 
     def __repr__(self) -> str:
         return self.text()
@@ -44,14 +58,16 @@ class Explanation(Explained, Shown):
         """Return the explanation with other names for the numbers of the arguments and for the function."""
         symbol_of = dict(zip(self.book.inputs, symbols, strict=True))
         book = Book(self.book.graph, symbol_of, self.book.history)
-        return Explanation(name or self.name, book, self.outputs, at_numbers=self.at_numbers, detail=self.detail)
+        return Explanation(
+            name or self.name, book, self.outputs, point=self.point, at_numbers=self.at_numbers, detail=self.detail
+        )
 
     def document(self) -> Document:
         return document_of(self, self.title, short=self.detail == "short")
 
 
 @public_api
-def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = "short") -> Explanation:
+def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = "short", at: Any = None) -> Explanation:
     """Return, stage by stage and line by line, the program of f, any composition of transforms, for these shapes.
 
     From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
@@ -67,6 +83,11 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept
     and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
     ArgumentError for another `detail`.
+
+    `at`, a point as the function takes its arguments or {name: number}, shows the trace with numbers, as textbooks do:
+    values and tangents side by side, or values and then adjoints from the last line up, with local derivatives. Then
+    args may be left out; they are only shapes. `line.value` has the number that is printed rounded. Each number is
+    confirmed by a second evaluation. ArgumentError at a kink, and where something has no finite derivative.
 
     >>> import numpy as np
     >>> import symad as sa
@@ -88,15 +109,31 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     """
     check_choice("detail", detail, get_args(Detail))
     if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
-        formula = given(f, *args[:1])
-        return explain(formula.function, formula.argument, *args[1:], detail=detail).named(formula.symbols)
+        formula, argument = (given(f, *args[:1]), None) if at is None else formula_at_point(f, args, at)
+        return explain(formula.function, formula.argument, *args[1:], detail=detail, at=argument).named(formula.symbols)
+    named, args = args, args if at is None else arguments_at(f, args, at)
     check_call(f, args)
     with noting() as events:
         traced = _on_symbols(f, args)
         graph, symbols, outputs = traced or _at_numbers(f, args)
     book = Book(graph, symbols, History(graph, events))
     name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
-    return Explanation(name, book, tuple(outputs), at_numbers=traced is None, detail=detail)
+    numbers = [] if at is None else containers.flatten(tuple(args))[0]
+    point = [float(number) for leaf in numbers for number in np.ravel(leaf)]
+    if point and named:
+        book = Book(
+            graph, dict(zip(symbols, symbols_of(named, argument_names(f, len(named))), strict=True)), book.history
+        )
+    return Explanation(name, book, tuple(outputs), at_numbers=traced is None, detail=detail, point=point)
+
+
+def explained_gradient(f: Any, args: Sequence[Any], at: Any) -> Explanation:
+    """Return the trace with numbers of the gradient of a function, or of a formula, in all its arguments."""
+    if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
+        formula, argument = formula_at_point(f, args, at)
+        return explain(grad(formula.function), formula.argument, at=(argument,)).named(formula.symbols, str(f))
+    args = arguments_at(f, args, at)
+    return explain(grad(f, argnums=tuple(range(len(args)))), at=args)
 
 
 def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:

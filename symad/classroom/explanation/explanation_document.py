@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-import sympy as sp
-
 from symad.classroom.explanation.checked_lines import check_statements
-from symad.classroom.explanation.explanation_lines import Row, Statement, VariableLine
+from symad.classroom.explanation.explanation_lines import CarriedLine, Row, Statement, VariableLine, rounded
 from symad.classroom.explanation.explanation_stages import Explained, Stage
 from symad.derivatives.node_roles import Opened, Role
-from symad.display.document import Block, Cell, Columns, Document, Folded, Heading, Marked, Paragraph, Table
+from symad.display.document import Block, Cell, Columns, Document, Folded, Heading, Inline, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.styles import LOOKS, Style
 
@@ -43,9 +41,10 @@ def document_of(shown: Explained, title: str, *, short: bool = False) -> Documen
 
 
 def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
-    yield Paragraph(_summary(shown))
-    yield Paragraph(_legend())
-    if shown.levels:
+    numbered = bool(shown.book.values)
+    point: Cell = ("At ", *_joined([_named(shown, node) for node in shown.book.inputs]), ".")
+    yield from map(Paragraph, [point] if numbered else [_summary(shown), _legend()])
+    if shown.levels and not numbered:
         yield _levels(shown)
         yield from _contents(shown)
     stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
@@ -54,17 +53,24 @@ def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
             yield Paragraph(f"{hidden} more stages like these are in explanation.stages.")
         documents = tuple(tuple(_stage(number + 1, stage)) for number, stage in group)
         yield from documents[0] if len(documents) == 1 else (Columns(documents),)
-    yield Heading("The program of the result")
-    yield Paragraph("What is left of all stages: only what the result needs, each operation once.")
-    yield _lines(shown.lines, "explanation.lines")
-    yield Paragraph(("result: ", *_joined([shown.book.symbol(node) for node in shown.outputs])))
-    for section in (_kept, _tapes) if shown.levels else ():
+    if not numbered:
+        yield Heading("The program of the result")
+        yield Paragraph("What is left of all stages: only what the result needs, each operation once.")
+        yield _lines(shown.lines, "explanation.lines")
+    yield Paragraph(("result: ", *_joined([_named(shown, node) for node in shown.outputs])))
+    for section in (_kept, _tapes) if shown.levels and not numbered else ():
         heading, *blocks = section(shown)
         assert isinstance(heading, Heading)
         if short:
             yield Folded(heading.text, (heading, *blocks))
         else:
             yield from (heading, *blocks)
+
+
+def _named(shown: Explained, node: int) -> Cell:
+    """Return the name of an input or of a result, with its number at the point."""
+    symbol, number = shown.book.carried.get(node, shown.book.symbol(node)), shown.book.values.get(node)
+    return symbol if number is None or symbol.is_number else (symbol, f" = {rounded(number)}")
 
 
 def _contents(shown: Explained) -> Iterator[Block]:
@@ -145,18 +151,30 @@ def _stage(number: int, stage: Stage) -> Iterator[Block]:
     if stage.lines:
         yield _lines(stage.lines, f"explanation.stages[{number - 1}].lines")
     results = ("; results: ", *_joined(stage.symbols)) if stage.ends else ()
-    yield Paragraph((counted(stage.operations, "new operation"), *results))
+    if not stage.book.values:
+        yield Paragraph((counted(stage.operations, "new operation"), *results))
 
 
 def _lines(lines: Sequence[Statement], where: str) -> Table:
-    chosen, hidden = _ends(lines, FIRST_LINES, LAST_LINES)
-    places = {line.source[:2] for _, line in chosen} - {("", "")}
+    pairs: list[list[Statement]] = []
+    for line in lines:  # a tangent stands beside its variable
+        if isinstance(line, CarriedLine) and line.kind == "tangent" and pairs:
+            pairs[-1].append(line)
+        else:
+            pairs.append([line])
+    chosen, hidden = _ends(pairs, FIRST_LINES, LAST_LINES)
+    places = {pair[0].source[:2] for _, pair in chosen} - {("", "")}
     files = sorted({file for file, _ in places}) if len(places) > 1 else []  # a formula has but one line
-    cells = [_cells(line, files) for _, line in chosen]
-    header: tuple[Cell, ...] = ("variable", "is", "marks", "in the program", f"written in {', '.join(files)}")
+    header: tuple[Cell, ...] = (
+        "variable", "from the line", "local derivative", "is", "value", "marks", "in the program",
+        f"written in {', '.join(files)}", "tangent", "is", "value",
+    )  # fmt: skip
+    cells = [tuple(cell for line in pair for cell in _cells(line, files)) for _, pair in chosen]
+    cells = [(*row[:9], *row[11:13]) if len(row) > 8 else (*row, "", "", "") for row in cells]
     used = [any(_is_filled(row[k]) for row in cells) for k in range(len(header))]
     if hidden:
-        cells.insert(FIRST_LINES, (f"… {hidden} lines", f"hidden here, all are in {where}", "", "", ""))
+        note: tuple[Cell, ...] = (f"… {hidden} lines", "", "", f"hidden here, all are in {where}")
+        cells.insert(FIRST_LINES, (*note, *[""] * (len(header) - 4)))
     rows = tuple(tuple(cell for cell, keep in zip(row, used, strict=True) if keep) for row in cells)
     return Table(tuple(cell for cell, keep in zip(header, used, strict=True) if keep), rows)
 
@@ -165,10 +183,25 @@ def _cells(line: Statement, files: Sequence[str]) -> tuple[Cell, ...]:
     style, level = _look(line.roles)
     becomes = [Marked(part, style, level) for part in line.becomes]
     where: Cell = (becomes[0], " where ", becomes[1]) if len(becomes) == 2 else tuple(becomes)
+    symbol = Marked(line.symbol, style, level)
+    if line.book.values:
+        formula: Cell = line.expression if line.expression != line.symbol else Marked("input", "muted")
+        value: Cell = (rounded(line.number), " = ", *becomes) if becomes else rounded(line.number)
+        return (symbol, *_used_by(line), formula, value, "", "", "")
     file, number, text = line.source
     place = f"{file} {number}" if len(files) > 1 else number
     source = Marked(f"{place}: {text}", "muted") if file in files else ""
-    return (Marked(line.symbol, style, level), line.expression, _marks(line.roles), where, source)
+    return (symbol, "", "", line.expression, "", _marks(line.roles), where, source)
+
+
+def _used_by(line: Statement) -> tuple[Cell, Cell]:
+    """Return the line that an adjoint comes from, and its local derivative with the number."""
+    if not isinstance(line, CarriedLine) or line.kind == "tangent" or not line.terms:
+        return "the result" if isinstance(line, CarriedLine) and line.kind == "cotangent" else "", ""
+    (term,), book = line.terms, line.book
+    user, used = book.symbol(term.line), book.symbol(term.operand)
+    number = () if term.expression.is_number else (f" = {rounded(term.number)}",)
+    return (user, " = ", book.formula(term.line)), ("∂", user, "/∂", used, " = ", term.expression, *number)
 
 
 def _is_filled(cell: Cell) -> bool:
@@ -273,9 +306,10 @@ def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]
     return [(k, items[k]) for k in chosen], start - first
 
 
-def _joined(symbols: Sequence[sp.Basic], most: int = FIRST_LINES) -> tuple[str | sp.Basic, ...]:
+def _joined(symbols: Sequence[Cell], most: int = FIRST_LINES) -> tuple[Inline, ...]:
     """Return symbols separated by commas, at most `most` of them."""
-    parts = [part for symbol in symbols[:most] for part in (", ", symbol)][1:]
+    cells = (symbol if isinstance(symbol, tuple) else (symbol,) for symbol in symbols[:most])
+    parts = [part for cell in cells for part in (", ", *cell)][1:]
     return (*parts, f", … ({len(symbols)} in all)") if len(symbols) > most else tuple(parts)
 
 

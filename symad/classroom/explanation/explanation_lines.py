@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import sympy as sp
 
@@ -42,9 +43,10 @@ class Adjoint(sp.Symbol):  # type: ignore[misc]
     """
 
     def _latex(self, printer: object) -> str:
-        stem, _, accent = self.name.partition("_")
-        letter = stem.rstrip("0123456789")
-        return rf"\{accent}{{{letter}}}_{{{stem[len(letter) :]}}}"
+        stem, _, accent = self.name.rpartition("_")
+        letter = stem.rstrip("0123456789_")
+        index = stem[len(letter) :].strip("_").replace("_", ",")
+        return rf"\{accent}{{{letter}}}" + (f"_{{{index}}}" if index else "")
 
 
 class Book:
@@ -56,6 +58,9 @@ class Book:
 
     def __init__(self, graph: Graph, inputs: Mapping[int, sp.Symbol], history: History) -> None:
         self.graph, self.inputs, self.history = graph, inputs, history
+        self.values: dict[int, Any] = {}  # of nodes at a point, with 50 digits; none where none is asked for
+        self.inlined: set[int] = set()  # nodes that are written into the lines that use them
+        self.carried: dict[int, sp.Symbol] = {}  # what levels hand on, where it is no line
         self._numbers: dict[int, int] = {}
         taken = {symbol.name for symbol in inputs.values()}
         taken |= {atom.name for atom in graph.atoms.values() if isinstance(atom, sp.Symbol)}
@@ -64,13 +69,13 @@ class Book:
         self.letter: str = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if not _meets(letter, taken))
 
     def number(self, nodes: Iterable[int]) -> None:
-        """Name the listed nodes in the order of computation."""
-        listed = sorted(node for node in set(nodes) if self.is_line(node))
+        """Name the listed nodes in their order."""
+        listed = dict.fromkeys(node for node in nodes if self.is_line(node))
         self._numbers = {node: k for k, node in enumerate(listed, start=1)}
 
     def is_line(self, node: int) -> bool:
-        """Whether a node is computed: it is neither input nor number."""
-        return node not in self.inputs and node not in self.graph.atoms
+        """Whether a node has a line: it is neither input nor number, nor written into another line."""
+        return node not in self.inputs and node not in self.graph.atoms and node not in self.inlined
 
     def is_logarithm(self, node: int) -> bool:
         """Whether a node is the ln|v| through which a quotient u/v is differentiated."""
@@ -79,6 +84,10 @@ class Book:
     def knows(self, node: int) -> bool:
         """Whether a node can be named."""
         return node in self._numbers or not self.is_line(node)
+
+    def is_named(self, node: int) -> bool:
+        """Whether a node has a name in the program: an input, a variable, or what a level hands on."""
+        return node in self.inputs or node in self._numbers or (node in self.carried and self.is_line(node))
 
     def name(self, node: int) -> str:
         """Return the name of a node: a variable, an input, a number, or ln and the name of the v of a quotient u/v."""
@@ -92,7 +101,19 @@ class Book:
             return self.inputs[node]
         if node in self.graph.atoms:
             return self.graph.atoms[node]
+        if node in self.inlined:
+            formula = self.formula(node)
+            return formula.doit(deep=False) if formula.is_Mul else formula
+        if node not in self._numbers and node in self.carried:
+            return self.carried[node]
         return Variable(f"{self.letter}{self._numbers[node]}", real=None if self.graph.is_boolean(node) else True)
+
+    def formula(self, node: int) -> sp.Basic:
+        """Return the formula of an operation in the names of its operands."""
+        head, operands = self.graph.heads[node], self.graph.operands[node]
+        if head is Alias:  # of its argument; further operands are those of a rule
+            return self.symbol(operands[0])
+        return rebuild(head, [self.symbol(operand) for operand in operands])
 
     def adjoint(self, node: int, kind: Kind) -> sp.Symbol:
         """Return the tangent or cotangent of a node as it appears in rows of a linear map."""
@@ -103,8 +124,18 @@ def _meets(letter: str, names: set[str]) -> bool:
     return any(name.startswith(letter) and name[len(letter) :][:1].isdigit() for name in names)
 
 
+def rounded(number: Any) -> str:
+    """Return a number with six digits, the truth of a condition, or a dash for what has no value at the point."""
+    if number is None or isinstance(number, bool):
+        return "—" if number is None else str(number).lower()
+    return f"{float(number):.6g}"
+
+
 class Statement:
     """The formula assigned to a variable, and the variable's role."""
+
+    book: Book
+    node: int
 
     @property
     def symbol(self) -> sp.Basic:
@@ -130,6 +161,17 @@ class Statement:
     def formula(self) -> str:
         """The right side as text."""
         return text_of(self.expression)
+
+    @property
+    def value(self) -> float | bool | None:
+        """The value at the point, as the nearest float; None without a point, and for what has none there."""
+        number = self.number
+        return number if number is None or isinstance(number, bool) else float(number)
+
+    @property
+    def number(self) -> Any:
+        """The value at the point with 50 digits."""
+        return self.book.values.get(self.node)
 
     @property
     def marks(self) -> str:
@@ -160,13 +202,7 @@ class VariableLine(Statement):
 
     @property
     def expression(self) -> sp.Basic:
-        graph = self.book.graph
-        head, operands = graph.heads[self.node], graph.operands[self.node]
-        if not self.book.is_line(self.node):
-            return self.symbol
-        if head is Alias:  # of its argument; further operands are those of a rule
-            return self.book.symbol(operands[0])
-        return rebuild(head, [self.book.symbol(operand) for operand in operands])
+        return self.book.formula(self.node) if self.book.is_line(self.node) else self.symbol
 
     @property
     def roles(self) -> tuple[Role, ...]:
@@ -186,8 +222,8 @@ class VariableLine(Statement):
 class Row(Statement):
     """One row of a linear map: the tangent or cotangent of a node as a sum of coefficients times those of others.
 
-    `seeds` are the inputs of the pass at this node, `before` says that an earlier row has them, and `value` is the term
-    that the row became in the program when the map was applied.
+    `seeds` are the inputs of the pass at this node, `before` says that an earlier row has them, and `term` is what the
+    row became in the program when the map was applied.
     """
 
     book: Book
@@ -197,7 +233,7 @@ class Row(Statement):
     edges: tuple[Edge, ...] = ()
     seeds: tuple[int, ...] = ()
     before: bool = False
-    value: Term | None = None
+    term: Term | None = None
 
     @property
     def symbol(self) -> sp.Symbol:
@@ -225,9 +261,35 @@ class Row(Statement):
 
     @property
     def becomes(self) -> tuple[sp.Basic, ...]:
-        if self.value is None or not all(node is None or self.book.knows(node) for node in self.value):
+        if self.term is None or not all(node is None or self.book.knows(node) for node in self.term):
             return ()
-        return tuple(self.book.symbol(node) for node in self.value if node is not None)
+        return tuple(self.book.symbol(node) for node in self.term if node is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalDerivative:
+    """The derivative of a line with respect to one of its operands: a formula, and its value at the point."""
+
+    line: int
+    operand: int
+    expression: sp.Expr
+    number: Any
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedLine(Row):
+    """The tangent of a line, or the adjoint of one after one more line that uses it, with its number at the point."""
+
+    terms: tuple[LocalDerivative, ...] = ()
+    number: Any = None
+
+    @property
+    def expression(self) -> sp.Basic:
+        parts: list[sp.Basic] = [self.symbol] * self.before + [self.book.symbol(seed) for seed in self.seeds]
+        for term in self.terms:
+            other = self.book.adjoint(term.operand if self.kind == "tangent" else term.line, self.kind)
+            parts.append(other if term.expression == 1 else sp.Mul(term.expression, other, evaluate=False))
+        return parts[0] if len(parts) == 1 else sp.Add(*parts, evaluate=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,12 @@ _SENTENCES: dict[StageKind, str] = {
     "collects from everything that used it.",
     "eliminated": "The rows are the edges of a graph whose inner nodes are eliminated; what is left are the entries.",
 }
+_NUMBERED: dict[StageKind, str] = {
+    "program": "The program that the level differentiates, line by line.",
+    "pushed forward": "Each tangent (a dot) is the sum of local derivatives times the tangents of the operands.",
+    "transposed": "Each line, from the last one up, adds its own adjoint (a bar) times a local derivative to the "
+    "adjoint of each operand.",
+}
 _OF_QUOTIENTS = (
     "A quotient u/v is differentiated through ln|v|, whose name begins with {}: its slope there is -u/v, and 1/v², "
     "which may be too large or too small a number, is not needed."
@@ -81,6 +87,8 @@ class Stage:
             return "What is computed outside of all levels."
         if self.way in _SECOND:
             return _SECOND[self.way]
+        if self.book.values:
+            return _NUMBERED[self.kind]
         nested = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
         sentence = ("This is the differentiated transposed program. " if nested else "") + _SENTENCES[self.kind]
         divides = any(isinstance(line, Row) and self.book.is_logarithm(line.node) for line in self.lines)
@@ -288,8 +296,8 @@ class Explained:
         self.levels: tuple[Opened, ...] = tuple(stages.levels)
         self.stages: tuple[Stage, ...] = tuple(stages.stages)
         self._listed = {*stages.listed, *nodes}
-        book.number(self._listed)
-        self.lines: tuple[VariableLine, ...] = tuple(VariableLine(book, node) for node in nodes)
+        book.number(sorted(self._listed))
+        self.lines: tuple[Statement, ...] = tuple(VariableLine(book, node) for node in nodes)
 
     @property
     def results(self) -> tuple[str, ...]:

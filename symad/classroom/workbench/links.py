@@ -178,7 +178,7 @@ class Links:
         for stage in self.explanation.stages:
             for row in (line for line in stage.lines if isinstance(line, Row)):
                 marks = marks_of.setdefault(row.name, [row.name])
-                value = row.value[0] if row.value is not None else None
+                value = row.term[0] if row.term is not None else None
                 marks += [self.of_node(value)] if value is not None and self.of_node(value) else []
         return {name: " ".join(dict.fromkeys(marks)) for name, marks in marks_of.items()}
 

@@ -188,15 +188,44 @@ def test_what_confusion_refuses(capsys: pytest.CaptureFixture[str], arguments: l
     assert (status, message in err) == (2, True)
 
 
-@pytest.mark.parametrize("at", [[], ["--at", "x=0.7", "y=0.4"]])
-def test_a_formula_keeps_its_names(at, capsys):
-    status, printed, _ = run(capsys, "explain", "sin(x*y)", *at)
+def test_a_formula_keeps_its_names(capsys):
+    status, printed, _ = run(capsys, "explain", "sin(x*y)")
     assert status == 0
     assert "argument_" not in printed
     assert re.search(r"grad +x, y +v1, v2", printed)
     assert re.search(r"v1 +x +A1", printed)
     assert re.search(r"v2 +y +A1", printed)
-    status, printed, _ = run(capsys, "draw", "sin(x*y)", "--transform", "grad", *at)
+    status, printed, _ = run(capsys, "draw", "sin(x*y)", "--transform", "grad")
     assert status == 0
     assert "argument_" not in printed
     assert re.search(r"v1 = x\*y", printed)
+
+
+def test_explain_at_a_point_prints_numbers_with_the_formula_s_names(capsys):
+    status, printed, _ = run(capsys, "explain", "ln(x1) + x1*x2 - sin(x2)", "--at", "x1=2", "x2=5")
+    assert status == 0
+    assert re.search(r"x2_bar .* ∂v\d/∂x2 = cos\(x2\) = 0.283662 ", printed)
+    assert "result: x1_bar = 5.5, x2_bar = 1.71634" in printed
+    status, printed, _ = run(capsys, "draw", "x*sin(y)", "--at", "x=2", "y=1")
+    assert status == 0
+    assert re.search(r"v2 = x·v1 +1.68294 +0.841471 by x, 2 by v1 +1", printed)
+
+
+def test_a_file_has_its_own_point(capsys, tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("def f(x=0.5):\n    return x * x\n")
+    status, printed, _ = run(capsys, "explain", f"{path}:f")
+    assert (status, "0.25" in printed) == (0, False)
+    status, printed, _ = run(capsys, "explain", f"{path}:f", "--at")
+    assert (status, "0.25" in printed, "result: x_bar = 1" in printed) == (0, True, True)
+    status, printed, _ = run(capsys, "draw", f"{path}:f", "--at")
+    assert (status, "0.25" in printed) == (0, True)
+
+
+@pytest.mark.parametrize("command", ["explain", "draw"])
+@pytest.mark.parametrize(
+    ("at", "message"), [(["x=2"], "no number for y"), ([], "no point"), (["x=2", "z=1"], "z=... as a point")]
+)
+def test_a_point_is_whole(capsys, command, at, message):
+    status, _, err = run(capsys, command, "x*sin(y)", "--at", *at)
+    assert (status, message in err) == (2, True)

@@ -293,3 +293,13 @@ def test_many_columns_become_many_lines_where_the_line_is_too_short() -> None:
     assert len(wide) == 2 + len(table.rows)
     assert "differences" in wide[2]
     assert "0.000012345" in wide[2]
+
+
+@pytest.mark.parametrize("width", range(30, 100))
+def test_no_cell_loses_its_end(width: int) -> None:
+    """Where cells are broken, the last column was cut by a letter or more: a number had fewer digits."""
+    header = ("variable", "from the line", "local derivative", "is", "value")
+    row = ("x2_bar", "v3 = sin(x2)", "∂v3/∂x2 = cos(x2) = 0.283662", "cos(x2)·v3_bar", "-0.283662")
+    text = terminal.plain((Table(header, (row,)),), width)
+    assert "-0.283662" in text
+    assert max(map(len, text.splitlines())) <= width
