@@ -86,7 +86,7 @@ _RULES = """\
 .symad h4,.symad h5,.symad h6{font-size:1em;margin:1em 0 .3em}
 .symad p{margin:.5em 0;max-width:75ch;overflow-wrap:break-word}
 .symad math{font-family:"STIX Two Math","Cambria Math","Latin Modern Math","DejaVu Math TeX Gyre",math;font-size:1.12em}
-.symad .formula{margin:.6em 0;padding:.1em 0 .1em 3.5em;text-indent:-2em;overflow-x:auto;line-height:2}
+.symad .formula{margin:.4em 0;padding:.3em 0 .3em 3.5em;text-indent:-2em;overflow:auto hidden;line-height:2}
 .symad .formula>*{text-indent:0}
 .symad .struck{color:var(--muted);background:linear-gradient(to top right,transparent calc(50% - .06em),\
 var(--wrong) calc(50% - .03em),var(--wrong) calc(50% + .03em),transparent calc(50% + .06em));\
