@@ -51,15 +51,15 @@ def _in_c_order(handler: Callable[..., Any]) -> Callable[..., Any]:
         result = handler(*args, **keywords)
         if not isinstance(result, tuple):
             return _c_order(result)
-        parts = list(map(_c_order, result))
+        parts = map(_c_order, result)
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
 
     return call
 
 
 def _c_order(result: Any) -> Any:
-    """Return an array whose rows lie one after the other."""
-    is_turned = np.ndim(result) > 1 and not result.flags.c_contiguous
+    """Return an array whose rows lie one after the other; what is refused as soon as it is asked, as it is."""
+    is_turned = hasattr(type(result), "nodes") and result.ndim > 1 and not result.flags.c_contiguous
     return np.copy(result, order="C") if is_turned else result
 
 

@@ -72,6 +72,9 @@ FORMS = {
     "Trace": Made(symad.trace, lambda: symad.trace(symad.grad(wave), 1.0)),
     "StructuredTrace": Made(trace_structured, lambda: trace_structured(symad.grad(wave), 1.0)),
     "TracedFormula": Made(symad.from_sympy, lambda: symad.from_sympy([X], X * sp.sin(X))),
+    "CheckedTrace": Made(
+        symad.check_trace, lambda: symad.check_trace("x 2\nv1 0.909\nv2 1.9\ny 1.9", "x sin x", at=2, mode="reverse")
+    ),
     "Derivation": Made(symad.steps, lambda: symad.steps("x^2 sin(x)", "x", at=1)),
     "Expansion": Made(symad.expand, lambda: symad.expand("exp(x*y)", ["x", "y"], [[1, 0], [0, 1]])),
     "Explanation": Made(symad.explain, lambda: symad.explain(symad.grad(symad.grad(wave)), 1.0)),
