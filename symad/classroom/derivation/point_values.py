@@ -36,7 +36,7 @@ def slope_at(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr | None, 
     with mp.workdps(DIGITS):
         at = mp.mpf(sp.Float(sp.N(place, DIGITS), DIGITS)._mpf_)
         middle, *beside = (_value(f, x, at + step) for step in (0, -_NEAR, -_NEARER, _NEAR, _NEARER))
-        if middle is None:
+        if middle is None or _put(f, {x: place}) in (sp.zoo, sp.nan):
             return None, "the function is not defined there"
         if None in beside[:2] and None in beside[2:]:
             return None, "there are no values beside it"
@@ -69,7 +69,7 @@ def _shown(number: mp.mpf) -> sp.Expr:
     """Return a number as a fraction with a small denominator, else with six digits."""
     fraction = sp.Rational(str(mp.nstr(number, 20))).limit_denominator(1000)
     is_near = abs(number - mp.mpf(fraction.p) / fraction.q) < _SAME
-    return fraction if is_near else sp.Float(str(mp.nstr(number, 6)))
+    return fraction if is_near else sp.Float(str(mp.nstr(number, 6)), 6)
 
 
 def kinks(question: DerivationQuestion) -> Iterator[Prose]:

@@ -150,6 +150,10 @@ def _power(f: sp.Expr, pending: Pending) -> AppliedRule:
         whole = sp.exp(exponent * sp.log(base), evaluate=False)
         return AppliedRule("power as an exponential", pending.of(whole), (f, " = ", whole), base > 0)
     if exponent.has(x):
+        if base.is_number and not base.is_positive:
+            raise RuleError(
+                f"the derivative of {f}", why="such a power has no real slope", do="give a formula with a positive base"
+            )
         return _chain(f, exponent, WrittenProduct(f, sp.log(base)), "exponential function", pending)
     if exponent == -1 and base.is_Add:
         return _quotient(sp.S.One, base, pending)

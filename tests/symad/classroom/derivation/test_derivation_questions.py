@@ -64,3 +64,14 @@ def test_answer_comes_within_two_seconds(f: str) -> None:
     start = time.process_time()
     sa.steps(f, "x").text()
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("formula", ["0^x", "(-2)^x", "(1-1)^x"])
+def test_powers_of_numbers_that_are_not_positive_have_no_slope(formula):
+    with pytest.raises(sa.WorkbenchError, match="positive base"):
+        sa.steps(formula, "x")
+
+
+def test_slopes_on_both_sides_have_six_digits_and_poles_have_no_value():
+    assert "-0.707107 on the left" in sa.steps("sqrt(1-cos(x))", "x", at=0).text()
+    assert "not defined there" in sa.steps("tan x", "x", at=sp.pi / 2).text()
