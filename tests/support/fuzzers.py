@@ -11,6 +11,7 @@ from tests.support import (
     derive_fuzz,
     encoded_fuzz,
     large_fuzz,
+    merged_fuzz,
     modes_fuzz,
     nested_fuzz,
     numbers_fuzz,
@@ -29,6 +30,7 @@ _derive = {"written": derive_fuzz.written, "read": derive_fuzz.read}
 FUZZERS = {
     "arrays": Fuzzer(arrays_fuzz.make, arrays_fuzz.check),
     "arrays-odd": Fuzzer(arrays_fuzz.make, arrays_fuzz.check_odd),
+    "arrays-merged": Fuzzer(arrays_fuzz.make, merged_fuzz.check),
     "arrays-large": Fuzzer(large_fuzz.make, large_fuzz.check),
     "arrays-numbers": Fuzzer(large_fuzz.make, numbers_fuzz.check),
     "arrays-modes": Fuzzer(modes_fuzz.make, modes_fuzz.check),

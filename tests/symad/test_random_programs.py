@@ -9,7 +9,10 @@ from tests.support.draws import drawn
 from tests.support.fuzzers import FUZZERS
 from tests.support.fuzzing import campaign
 
-EXAMPLES = {"arrays": 5, "arrays-odd": 10, "arrays-large": 4, "bodies": 10, "bodies-native": 3, "words": 2, "steps": 6}
+EXAMPLES = {
+    "arrays": 5, "arrays-odd": 10, "arrays-merged": 6, "arrays-large": 4, "bodies": 10, "bodies-native": 3, "words": 2,
+    "steps": 6,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
