@@ -249,7 +249,7 @@ def is_attempt(frame: FrameType) -> bool:
 
 def is_dispatch(frame: FrameType) -> bool:
     """Whether a frame only calls a function for the user's code."""
-    return frame.f_globals.get("__name__") == "symad.tracing.calling.dispatch"
+    return frame.f_globals.get("__name__") in ("symad.tracing.calling.dispatch", "symad.tracing.calling.merged_calls")
 
 
 def raised_in_own_code(error: BaseException) -> bool:

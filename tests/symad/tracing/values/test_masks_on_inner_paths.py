@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symad as sa
+from tests.support.merged_fuzz import merging
 
 WEIGHTS = np.cos(np.arange(6.0))
 
@@ -109,3 +110,14 @@ def test_kernels_have_the_numbers_of_python(f):
     for x in POINTS:
         np.testing.assert_allclose(value(x), f(x.copy()), rtol=1e-13)
         np.testing.assert_allclose(gradient(x), sa.grad(f)(x), rtol=1e-12, atol=1e-14)
+
+
+def test_too_few_arguments_on_a_path_that_picks_nothing():
+    def f(x):
+        picked = x[x > x[0]]
+        return (lambda a, *others: a * sum(others))(*picked) + x[1]
+
+    with merging():
+        kernel = sa.compile(f, np.array([0.1, 0.2, 0.3]))
+    assert kernel(np.array([0.1, 0.2, 0.3])) == pytest.approx(0.2 * 0.3 + 0.2)
+    assert np.isnan(kernel(np.array([0.5, 0.2, 0.3])))
