@@ -267,9 +267,11 @@ IN_PLACE = frozenset({np.copyto, np.fill_diagonal, np.put, np.put_along_axis, np
 
 
 def write(target: Any, values: Any, writing: Callable[[Nodes, Nodes], None]) -> None:
-    """Call writing(nodes of the target, nodes of the values); TraceError for an ordinary target."""
+    """Call writing(nodes of the target, nodes of the values); TraceError for an ordinary target, and for a number."""
     if not is_traced(target):
         raise store_error()
+    if not isinstance(target, Array):
+        target[...] = values  # which is refused by name
     scope = scope_of(target, values)
     with scope.graph.arrays.storing(target.nodes):
         writing(target.nodes, like(scope.graph, target.nodes, nodes_of(values, scope)))

@@ -254,3 +254,15 @@ def test_attributes_of_a_scalar(number):
     older = {"itemset", "newbyteorder", "ptp", "tostring"}
     assert {name for name in public if not hasattr(number, name)} - older == NOT_OF_SCALARS
     assert (number.flatten().shape, number.repeat(3).shape, int(number.argmax())) == ((1,), (3,), 0)
+
+
+@pytest.mark.parametrize("store", [lambda a: np.put(a, [0], [5.0]), lambda a: np.place(a, [True], [5.0])])
+def test_a_store_into_a_number_is_refused_by_name(store):
+    def f(x):
+        number = np.squeeze(x[:1]).copy()
+        store(number)
+        return number * x[1]
+
+    for run in (lambda: sa.grad(f)(np.ones(3)), lambda: sa.compile(f, np.ones(3))):
+        with pytest.raises(sa.errors.TraceError, match="assign"):
+            run()
