@@ -58,7 +58,7 @@ class UncompiledWarning(UserWarning):
 
 
 class UnknownStateWarning(UserWarning):
-    """A function given to `jit` reads something whose changes are not seen: its kernel keeps what it read."""
+    """A function given to `jit`, or a branch of `cond`, uses something whose changes are not seen."""
 
 
 class NotationWarning(UserWarning):

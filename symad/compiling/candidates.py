@@ -204,8 +204,8 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     rows = plain_rows(traced.graph, source.inputs.nodes, source.outputs.nodes, source.loops)
     written = [with_loops(rows.loop(loop)) for loop in source.loops]
     loops, program = roll_rows(rows, _arrays(source, rows), written, lambda row: _line(traced, rows, row), name)
-    nested = with_nests(program)
-    notes, program = _repeated(program, nested), nested
+    before, program = program, with_nests(program)
+    notes = _repeated(before, program)
     *values, last = range(len(program.outputs))
     domain = None if everywhere else select(program, [last], {})
     if domain is not None:

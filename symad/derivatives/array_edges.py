@@ -97,6 +97,7 @@ class _Described:
         self.slots: list[OperandAccess] = []
         self.kinds: list[str] = []
         self.readings: dict[Form, OperandAccess] = {}
+        self.has_constant_zero = False
         self.form = self.node(array, 0)
         self.note_finite()
 
@@ -117,6 +118,7 @@ class _Described:
         form: Form
         if reading.size == 1 and issubclass(graph.heads[int(reading.ids.flat[0])], CONSTANTS):
             form = ("constant", graph.atoms[int(reading.ids.flat[0])])
+            self.has_constant_zero |= leaf_number(form[1]) == 0
         elif (
             depth <= _DEPTH
             and view is not None
@@ -145,8 +147,8 @@ class _Described:
         return len(self.slots) - 1
 
     def note_finite(self) -> None:
-        """Find the slots that are finite wherever the inputs are, where others read constants of which some are 0."""
-        if "zeros" in self.kinds:
+        """Find the slots that are finite wherever the inputs are, if a constant 0 stands beside them."""
+        if self.has_constant_zero or "zeros" in self.kinds:
             for slot, reading in enumerate(self.slots):
                 nodes = [*(node.first for node in reading.array_nodes), *reading.single_nodes]
                 if self.kinds[slot] == "number" and all(is_finite(self.build, node) for node in nodes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from symad.errors import UnknownStateWarning
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.scope import Scope, open_scope
@@ -63,6 +65,9 @@ def _called(branch: Function, operands: tuple[Any, ...]) -> Any:
     """Return the result of a branch, which is called whatever the predicate is: so it must not change anything."""
     state = ReachableState(branch, *operands, restores=True)
     result = branch(*operands)
+    for obstacle in state.unknown[:1]:
+        message = f"a branch of cond ({name_of(branch)}) uses {obstacle.reason}: changes of that are not seen"
+        warnings.warn_explicit(f"{message}, and both branches are called", UnknownStateWarning, *obstacle.place)
     if state.unchanged():
         return result
     changed = next(iter(state.differences()), "something")

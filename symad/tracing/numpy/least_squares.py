@@ -55,19 +55,19 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     a = traced(a)
     if a.ndim < 2:
         raise np.linalg.LinAlgError(f"a matrix or a stack of them is needed, not an array of shape {a.shape}")
-    a, exponent = scaled(a) if a.size else (a, 0.0)
+    a, scale = scaled(a) if a.size else (a, 1)
     m, n = a.shape[-2:]
     if (m == n or mode != "complete") and m and n and _whole(_first_of(a)) is not None:
         packed = per_matrix(lambda matrix: np.concatenate([np.ravel(part) for part in _factors("qr", matrix)]), a)
         size, stack = min(m, n), a.shape[:-2]
         packed = packed + _no_slope(a, np.reshape(packed[..., m * size :], (*stack, size, n)))[..., None]
-        upper = np.reshape(packed[..., m * size :], (*stack, size, n)) * 2.0**exponent
+        upper = np.reshape(packed[..., m * size :], (*stack, size, n)) * scale
         return upper if mode == "r" else _QR_RESULT(np.reshape(packed[..., : m * size], (*stack, m, size)), upper)
     size = m if mode == "complete" else min(m, n)
     both = per_matrix(lambda matrix: _checked("qr", matrix, np.eye(m)), a)
     mark = _no_slope(a, both[..., :size, :n])
     both = both + mark[..., None, None]
-    upper = np.triu(both[..., :size, :n]) * 2.0**exponent
+    upper = np.triu(both[..., :size, :n]) * scale
     return upper if mode == "r" else _QR_RESULT(np.matrix_transpose(both[..., :size, n:]), upper)
 
 
@@ -158,9 +158,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if not n:
         solution, residuals = np.zeros((0, right.shape[1])), np.sum(np.square(right), axis=0)
     elif m >= n:
-        a, exponent = scaled(a)
+        a, scale = scaled(a)
         solution, rest = _solved("lstsq", a, right)
-        solution = solution * 2.0**-exponent
+        solution = solution / scale
         residuals = np.sum(np.square(rest), axis=0)
     else:
         solution, residuals = pinv(a) @ right, []
@@ -184,8 +184,8 @@ def _pinv_one(a: Any) -> Any:
         return _pinv_one(a.T).T
     if not n:
         return a.T
-    a, exponent = scaled(a)
-    return _solved("pinv", a, np.eye(m))[0] * 2.0**-exponent
+    a, scale = scaled(a)
+    return _solved("pinv", a, np.eye(m))[0] / scale
 
 
 class _SingularValues(NDArrayOperatorsMixin):

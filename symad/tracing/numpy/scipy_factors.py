@@ -13,7 +13,7 @@ from codegen.ir.matrix_operation import MatrixOperation
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.numpy.scipy_matrices import finite
-from symad.tracing.numpy.solve import per_matrix
+from symad.tracing.numpy.solve import per_matrix, scaled
 from symad.tracing.values.traced import refuse_options
 
 _unless = partial(refuse_options, "scipy.linalg")
@@ -115,6 +115,9 @@ def expm(A: Any) -> Any:  # noqa: N803 (SciPy's name)
 
 @stands_in_for("scipy.linalg.norm")
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
-    """A norm of a vector or matrix."""
+    """A norm of a vector or matrix. The Euclidean one of a vector is BLAS's: its squares do not leave the range."""
     finite(check_finite, a)
-    return np.linalg.norm(traced(a), ord, axis, keepdims)
+    a, scale = traced(a), 1
+    if a.ndim == 1 and a.size and ord in (None, 2) and axis is None and not keepdims:
+        a, scale = scaled(a)
+    return np.linalg.norm(a, ord, axis, keepdims) * scale

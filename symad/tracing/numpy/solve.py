@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -109,12 +110,12 @@ def _slogdet_one(a: Any) -> tuple[Any, Any]:
     if (writer := _writer_of_determinant(a)) is not None:
         logarithm, sign = writer.signed_log_determinant(a.nodes)
         return wrap(sign, a.scope), wrap(logarithm, a.scope)
-    a, exponent = scaled(a) if len(a) > 1 else (a, 0)
+    a, scale = scaled(a) if len(a) > 1 else (a, 1)
     try:
         reduced, sign = _eliminated(a) if len(a) > 3 else (None, 1)
     except np.linalg.LinAlgError:
         reduced = None
-    shift = len(a) * math.log(2.0) * exponent
+    shift = len(a) * np.log(scale) if is_traced(scale) else 0
     if reduced is None:
         value = _det_one(a)
         return np.sign(value), np.log(np.abs(value)) + shift
@@ -123,13 +124,15 @@ def _slogdet_one(a: Any) -> tuple[Any, Any]:
 
 
 def scaled(a: Any) -> tuple[Any, Any]:
-    """Return a matrix over the power of two at its largest entry, and the exponent: a number without a derivative.
+    """Return a matrix over the power of two at its largest entry, and that power: a number without a derivative.
 
-    So scaled, products neither over- nor underflow, and nothing is rounded.
+    So scaled, products neither over- nor underflow, and nothing is rounded. SymPy expressions stay as they are.
     """
+    if _compiled(a) is None and known_values(a, np.size) is None:
+        return a, 1
     exponent = np.floor(np.log2(np.max(np.abs(a))))
     exponent = np.where(np.isfinite(exponent), np.clip(exponent, -1000.0, 1000.0), 0.0)
-    return a * 2.0**-exponent, exponent
+    return a * 2.0**-exponent, 2.0**exponent
 
 
 @implements(np.linalg.inv)
@@ -186,11 +189,11 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     if len(b) != n:
         raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
     writer = matrix_writer(a, b)
+    if not is_traced(a) and not np.linalg.slogdet(a)[0]:  # as NumPy finds it: elimination rounds in another order
+        raise np.linalg.LinAlgError("Singular matrix")
     if not is_traced(a) and (writer is None or (n <= FACTORED and not writer.on_numbers)):
         return _solve_ordinary(a, b)
     if writer is not None:
-        if not is_traced(a) and not np.linalg.slogdet(a)[0]:
-            raise np.linalg.LinAlgError("Singular matrix")
         a, b = together(a, b)
         solution = wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
         return _raising_where_caught(solution, a, "Singular matrix")
@@ -318,10 +321,17 @@ def _eliminated(rows: Any) -> tuple[Any, Any]:
 
     Pivots follow the values. In a trace that is to be compiled the kernel chooses them, by selects that about double
     its operations. For SymPy expressions the diagonal is used. LinAlgError for a pivot (but the last) of value zero.
+
+    Sums of products are subtracted, as in LAPACK's unblocked LU: an exactly singular matrix then has a pivot of exactly
+    0 more often than where each product is subtracted by itself.
     """
     n = len(rows)
     rows, sign = rows.copy(), 1
-    for k in range(n - 1):
+    for k in range(n):
+        _subtract_products(rows[k:, k], rows[k:, :k], rows[:k, k])
+        if k == n - 1:
+            _subtract_products(rows[k, n:], rows[k, :k], rows[:k, n:].T)
+            break
         place, singular = _pivot(rows[k:, k])
         if singular:
             raise np.linalg.LinAlgError("Singular matrix")
@@ -330,10 +340,16 @@ def _eliminated(rows: Any) -> tuple[Any, Any]:
             sign = -sign
         if _compiled(rows) is not None:
             sign = _choose_pivot(rows, k, sign)
-        for i in range(k + 1, n):
-            factor = rows[i, k] / rows[k, k]
-            rows[i, k + 1 :] = rows[i, k + 1 :] - factor * rows[k, k + 1 :]
+        _subtract_products(rows[k, k + 1 :], rows[k, :k], rows[:k, k + 1 :].T)
+        rows[k + 1 :, k] = rows[k + 1 :, k] / rows[k, k]
     return rows, sign
+
+
+def _subtract_products(target: Any, left: Any, right: Any) -> None:
+    """Subtract the sum of products left * right from an array in place: the sum first, as LAPACK does."""
+    if left.shape[-1]:
+        products = [left[..., k] * right[..., k] for k in range(left.shape[-1])]
+        target[...] = target - reduce(operator.add, products)
 
 
 def _compiled(rows: Any) -> Scope | None:
@@ -348,8 +364,8 @@ def _choose_pivot(rows: Any, k: int, sign: Any) -> Any:
         if constant(rows.scope.graph, rows[i, k].node) == 0:
             continue
         larger = np.abs(rows[i, k]) > np.abs(rows[k, k])
-        upper, lower = rows[k, k:].copy(), rows[i, k:].copy()
-        rows[k, k:], rows[i, k:] = np.where(larger, lower, upper), np.where(larger, upper, lower)
+        upper, lower = rows[k].copy(), rows[i].copy()
+        rows[k], rows[i] = np.where(larger, lower, upper), np.where(larger, upper, lower)
         sign = np.where(larger, -sign, sign)
     return sign
 

@@ -109,14 +109,14 @@ def _singular(name: str, a: Any) -> list[Any]:
     stack = a.shape[:-2]
     if not size:
         return [np.zeros((*stack, m, 0)), np.zeros((*stack, 0)), np.zeros((*stack, 0, n))]
-    a, exponent = scaled(a)
+    a, scale = scaled(a)
     packed = per_matrix(
         lambda matrix: np.concatenate(factors_of(f"np.linalg.{name}", MatrixOperation("singular", (m, n)), matrix)), a
     )
     left, values, right = packed[..., : m * size], packed[..., m * size : (m + 1) * size], packed[..., (m + 1) * size :]
     return [
         np.matrix_transpose(np.reshape(left, (*stack, size, m))),
-        values * 2.0**exponent,
+        values * scale,
         np.matrix_transpose(np.reshape(right, (*stack, n, size))),
     ]
 

@@ -86,6 +86,15 @@ def test_on_numbers_it_does_not_matter_whether_arrays_are_scalars(size, inner):
     assert sa.jvp(f, (x,), (ones,))[1] == pytest.approx(gradient.sum())
 
 
+@pytest.mark.parametrize("size", [3, 50, 3000])
+@pytest.mark.parametrize("outer", [np.std, lambda u: np.sqrt(np.sum(u)), lambda u: np.sqrt(np.max(u))])
+def test_a_whole_array_times_the_number_0_has_slope_0(outer, size):
+    """Arrays of 50 had NaN on numbers, where 3 numbers and kernels had 0."""
+    x = np.linspace(0.3, 1.7, size)
+    for gradient in (sa.grad(lambda x: outer(0.0 * x)), sa.compile(sa.grad(lambda x: outer(0.0 * x)), x)):
+        np.testing.assert_array_equal(gradient(x), np.zeros(size))
+
+
 def test_0_times_an_array_that_may_be_infinite_is_no_zero():
     weights = np.where(np.arange(20) % 3 == 0, 0.0, 1.5)
     x = np.linspace(0.0, 1.0, 20)

@@ -148,3 +148,14 @@ def test_a_branch_that_changes_something_is_refused_on_symbols():
     for size, what in ((3, "changes an array"), (4, "changes a list")):
         with pytest.raises(sa.errors.ArgumentError, match=what):
             sa.compile(f, np.ones(size))
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.FrozenValueWarning")
+def test_a_branch_that_uses_what_cannot_be_compared_warns_on_symbols():
+    numbers = iter([2.0, 3.0, 4.0] * 9)
+
+    def f(x):
+        return cond(x > 0, lambda u: u * next(numbers), np.sin, x)
+
+    with pytest.warns(sa.errors.UnknownStateWarning, match=r"a branch of cond \(<lambda>\) uses an iterator"):
+        sa.compile(f, 1.0)

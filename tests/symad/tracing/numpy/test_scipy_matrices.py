@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
+import sympy as sp
 from scipy import linalg
 
 import symad as sa
@@ -146,3 +147,25 @@ def test_a_number_is_a_matrix_of_one_row_where_scipy_takes_it_for_one():
         value, slope = sa.value_and_grad(f)(np.array([2.0, 3.0]))
         assert value == pytest.approx(f(np.array([2.0, 3.0])), rel=1e-15)
         assert slope == pytest.approx(sa.compile(sa.jacfwd(f), np.ones(2))(np.array([2.0, 3.0])), rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e-150, 1.0, 1e150, 1e160])
+def test_the_norm_of_a_vector_does_not_leave_the_range(size):
+    """SciPy's is that of BLAS: kernels gave 0 at 1e-170 and inf at 1e160, and slopes of inf and 0."""
+    x = np.array([1.0, 2.0, -2.0]) * size
+    kernel = sa.compile(lambda x: (*sa.value_and_grad(linalg.norm)(x), sa.hessian(linalg.norm)(x) * size), np.ones(3))
+    unit = np.array([1.0, 2.0, -2.0]) / 3
+    for value, slope, second in (kernel(x), (*sa.value_and_grad(linalg.norm)(x), sa.hessian(linalg.norm)(x) * size)):
+        assert value == pytest.approx(linalg.norm(x), rel=1e-14)
+        assert slope == pytest.approx(unit, rel=1e-14)
+        assert second == pytest.approx((np.eye(3) - np.outer(unit, unit)) / 3, rel=1e-13, abs=1e-15)
+
+
+def test_factors_of_sympy_matrices_are_not_scaled():
+    """The gradient of slogdet was a formula with floor(log2(Max(...)))."""
+    x, y, z = sp.symbols("x y z", real=True)
+    slopes = sa.grad(lambda v: np.linalg.slogdet(np.array([[v[0], v[1]], [v[1], v[2]]]))[1])([x, y, z])
+    determinant = x * z - y**2
+    right = [entry * sp.sign(determinant) / sp.Abs(determinant) for entry in (z, -2 * y, x)]
+    assert [sp.simplify(slope - entry) for slope, entry in zip(slopes, right, strict=True)] == [0, 0, 0]
+    assert not any(slope.has(sp.floor, sp.Max) for slope in slopes)
