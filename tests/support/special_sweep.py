@@ -29,6 +29,7 @@ from tests.support.special_table import ROWS, Row
 DOCUMENT = Path(__file__).parents[2] / "docs" / "special_ranges.md"
 DECADES = range(-30, 31)
 DIGITS, STEP = 160, mp.mpf(10) ** -20
+NOTHING = mp.mpf(10) ** -35  # beyond 1, x^k f^(k) as a part of f below which a k-th derivative is 0
 GOOD, WRONG = 1e-10, 1e-8
 SECONDS, PATIENCE, LONGEST = 0.1, 6, 60.0  # for a reference; how often it may be late in one argument; for a row
 SMALLEST, LARGEST = mp.mpf("1e-290"), mp.mpf("1e290")  # beyond, doubles have no relative accuracy
@@ -57,7 +58,8 @@ class Cell:
 def reference(exact: Callable[..., Any], point: tuple[float, ...], k: int) -> list[Any]:
     """Return value, first and second derivative in an argument, of mpmath.
 
-    None where it gives none, and for a derivative that is 0: its differences are the rounding of the values.
+    None where it gives none, and for a derivative that is 0: its differences are the rounding of the values, or the
+    terms of higher order.
     """
     place = mp.mpf(point[k])
     step = STEP * min(abs(place), 1)
@@ -74,12 +76,14 @@ def reference(exact: Callable[..., Any], point: tuple[float, ...], k: int) -> li
 
     below, here, above = at(-step), at(0), at(step)
     found = [here, above - below, above - 2 * here + below]
-    rounding = max(map(abs, (below, here, above))) * mp.mpf(10) ** (10 - mp.dps)
+    largest, scales = max(map(abs, (below, here, above))), (1, 2 * step, step**2)
+    rounding, far = mp.mpf(10) ** (10 - mp.dps), max(abs(place), 1)
+    zeros = [max(rounding, NOTHING * scales[k] / far**k) * largest for k in range(3)]
     return [
-        value / scale
-        if isinstance(value, mp.mpf) and mp.isfinite(value) and (k == 0 or abs(value) > rounding)
+        value / scales[k]
+        if isinstance(value, mp.mpf) and mp.isfinite(value) and (k == 0 or abs(value) > zeros[k])
         else None
-        for k, (value, scale) in enumerate(zip(found, (1, 2 * step, step**2), strict=True))
+        for k, value in enumerate(found)
     ]
 
 

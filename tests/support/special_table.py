@@ -61,7 +61,13 @@ def output(name: str, k: int, exact_function: Callable[..., Any], *points: Any, 
     return row(f"{name}[{k}]", exact_function, *points, constants=constants, function=lambda *args: several(*args)[k])
 
 
+def _real(value: Any) -> Any:
+    return value.real if value.imag == 0 else mp.nan
+
+
 def _huber(delta: Any, u: Any) -> Any:
+    if delta < 0:
+        return mp.inf
     return u * u / 2 if abs(u) <= delta else delta * (abs(u) - delta / 2)
 
 
@@ -80,6 +86,10 @@ def _variance_ratio_inverse(m: Any, n: Any, p: Any) -> Any:
 
 
 def _kolmogorov(u: Any) -> Any:
+    if u <= 0:
+        return mp.mpf(1)
+    if u < 1:  # the other series converges too slowly
+        return 1 - mp.sqrt(2 * mp.pi) / u * mp.fsum(mp.exp(-(((2 * k - 1) * mp.pi / u) ** 2) / 8) for k in range(1, 30))
     return 2 * mp.nsum(lambda k: -((-1) ** int(k)) * mp.exp(-2 * (k * u) ** 2), [1, 60], method="direct")
 
 
@@ -161,7 +171,7 @@ ROWS = [
     row("binom(n, k)", mp.binomial, (5.5, 2.5), (4.0, 2.0), (1.0, 3.0), (0.0, 2.0)),
     row("comb(N, k)", mp.binomial, (5.5, 2.5), (4.0, 2.0)),
     row("perm(N, k)", lambda n, k: mp.rf(n - k + 1, k), (5.5, 2.5), (4.0, 2.0)),
-    row("factorial(x)", mp.factorial, 0.7, 4.0),
+    row("factorial(x)", lambda u: mp.factorial(u) if u >= 0 else mp.mpf(0), 0.7, 4.0),
     row("zeta(x, q)", mp.zeta, (2.5, 0.7), (4.0, 3.0), constants=(0,)),
     row("jv(v, z)", mp.besselj, *ORDERED, constants=(0,)),
     row("jve(v, z)", mp.besselj, *ORDERED, constants=(0,)),
@@ -210,7 +220,7 @@ ROWS = [
     row("rel_entr(x, y)", lambda u, v: u * mp.log(u / v), (0.7, 1.1), (0.7, 0.7)),
     row("kl_div(x, y)", lambda u, v: u * mp.log(u / v) - u + v, (0.7, 1.1), (0.7, 0.7), (0.7, 0.7000001)),
     row("huber(delta, r)", _huber, (1.0, 0.7), (1.0, -2.5)),
-    row("pseudo_huber(delta, r)", lambda d, u: d * d * (mp.sqrt(1 + (u / d) ** 2) - 1),
+    row("pseudo_huber(delta, r)", lambda d, u: d * d * (mp.sqrt(1 + (u / d) ** 2) - 1) if d > 0 else mp.inf,
         (1.0, 0.7), (2.0, -2.5), (1.0, 1e-9)),
     row("boxcox(x, lmbda)", _box_cox, (1.3, 2.7), (0.4, -1.5), (1.3, 1e-9), (1e6, 1.0)),
     row("boxcox1p(x, lmbda)", lambda u, p: _box_cox(1 + u, p), (1.3, 2.7), (-0.4, -1.5), (1e-9, 0.5)),
@@ -269,8 +279,8 @@ ROWS = [
     row("hyp1f1(a, b, z)", mp.hyp1f1, (0.5, 1.5, 0.7), (2.0, 2.5, -3.0), constants=(0, 1)),
     row("hyp2f1(a, b, c, z)", mp.hyp2f1, (0.5, 1.5, 2.5, 0.7), (2.0, 1.0, 2.5, -3.0), constants=(0, 1, 2)),
     row("hyperu(a, b, z)", mp.hyperu, (0.5, 1.5, 0.7), (2.0, 2.5, 3.0), constants=(0, 1), digits=1e-9),
-    row("lambertw(z)", lambda u: mp.re(mp.lambertw(u)), 0.7, -0.3, 0.0),
-    row("lambertw(z, k)", lambda u, k: mp.re(mp.lambertw(u, -1)), (-0.3, -1), (-1e-5, -1), constants=(1,)),
+    row("lambertw(z)", lambda u: _real(mp.lambertw(u)), 0.7, -0.3, 0.0),
+    row("lambertw(z, k)", lambda u, k: _real(mp.lambertw(u, -1)), (-0.3, -1), (-1e-5, -1), constants=(1,)),
     row("wrightomega(x)", lambda u: mp.lambertw(mp.exp(u)), 0.7, -30.0, 30.0),
 ]  # fmt: skip
 
