@@ -12,6 +12,8 @@ import pytest
 
 import codegen
 import symad.display
+from codegen.errors import WorkbenchError
+from codegen.later import Deferred
 
 LOADED = "import sys, symad; {use}; print(*sorted(sys.modules))"
 
@@ -66,3 +68,8 @@ def test_derivatives_and_kernels_need_nothing_that_draws_checks_or_teaches():
 def test_a_first_kernel_needs_no_masked_arrays():
     use = "import numpy as np; x = np.ones(2); symad.grad(np.sum)(x); symad.compile(symad.hessian(np.prod), x)(x)"
     assert not loaded(use) & {"numpy.ma", "scipy"}
+
+
+def test_a_missing_library_is_named():
+    with pytest.raises(WorkbenchError, match=r"this needs no_such_library: .*; pip install no_such_library"):
+        _ = Deferred("no_such_library.part").name
