@@ -162,7 +162,12 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
         return f"({text})*" if isinstance(product, sp.Add | sp.Piecewise) else f"{text}*"
 
 
-_IN_BOOKS = {"log": "ln", **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")}}
+_IN_BOOKS = {
+    "log": "ln",
+    "log2": "log₂",
+    "log10": "log₁₀",
+    **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
+}
 _IN_BOOKS |= {f"a{name}": f"ar{name}" for name in ("sinh", "cosh", "tanh", "coth", "sech", "csch")}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import sympy as sp
+from sympy.codegen.cfunctions import Cbrt, exp2, expm1, log1p, log2, log10
 from sympy.core.function import AppliedUndef, ArgumentIndexError
 
 from codegen.heads import RealFunction
@@ -26,7 +27,7 @@ _MOST_OPERATIONS = 60  # of a formula that is expanded by hand
 _WRITTEN_POWERS = 4  # powers of epsilon that are written down before they are struck
 _SERIES = (
     sp.sin, sp.cos, sp.tan, sp.cot, sp.sinh, sp.cosh, sp.tanh, sp.exp, sp.log, sp.asin, sp.acos, sp.atan, sp.asinh,
-    sp.acosh, sp.atanh, sp.sec, sp.csc, sp.erf,
+    sp.acosh, sp.atanh, sp.sec, sp.csc, sp.erf, Cbrt, exp2, expm1, log1p, log2, log10,
 )  # fmt: skip
 
 Moves = Mapping[sp.Expr, sp.Expr]  # the steps of symbols
@@ -42,14 +43,11 @@ def why_not(expression: sp.Expr, moves: Moves) -> str:
     if too_large(expression) or sp.count_ops(expression) > _MOST_OPERATIONS:
         return "the formula is long"
     for node in _moved_parts(expression, moves):
-        if node.is_Symbol or node.is_Add or node.is_Mul:
+        if node.is_Symbol or node.is_Add or node.is_Mul or node.is_Pow:
             continue
-        if node.is_Pow:
-            if node.base.has(*moves) and node.exp.has(*moves):
-                return f"both the base and the exponent of {node} move"
-        elif isinstance(node, AppliedUndef) and len(node.args) == 1:
+        if isinstance(node, AppliedUndef) and len(node.args) == 1:
             continue
-        elif not isinstance(node, (*_SERIES, RealFunction)) or len(node.args) != 1 or _slopes(node) is None:
+        if not isinstance(node, (*_SERIES, RealFunction)) or len(node.args) != 1 or _slopes(node) is None:
             return f"{type(node).__name__} has no Taylor series in every point"
     return ""
 
@@ -85,6 +83,7 @@ class Level:
     def __init__(self, number: int, moves: Moves) -> None:
         self.moves, self.eps = moves, Epsilon.of_level(number)
         self.parts: dict[sp.Expr, sp.Expr] = dict(moves)  # the epsilon-part of each expression that moves
+        self.positive: dict[sp.Expr, None] = {}  # bases of powers whose exponents move
         self.shift = {symbol: Nested(symbol, 1, part, self.eps) for symbol, part in moves.items()}
 
     def moved(self, expression: sp.Expr) -> sp.Expr:
@@ -122,7 +121,9 @@ class Level:
                 lines += self._line(node)
                 continue
             stack.append((node, True))
-            if not self._is_multiplied_out(node):
+            if _is_exponential(node, self.moves):
+                stack.append((_exponent(node), False))
+            elif not self._is_multiplied_out(node):
                 stack += [(part, False) for part in reversed(_inner(node))]
         return lines
 
@@ -143,6 +144,8 @@ class Level:
             return []
         if node.is_Mul:
             return self._product(node)
+        if _is_exponential(node, self.moves):
+            return self._exponential(node)
         if node.is_Pow and node.base.has(*self.moves):
             is_reciprocal = node.exp.is_Integer and node.exp < 0
             return self._quotient(sp.S.One, 1 / node, node) if is_reciprocal else self._power(node)
@@ -226,6 +229,17 @@ class Level:
         why = ("multiplied out", *self._struck(max(coefficients))) if whole else ("binomial series", *self._struck(3))
         return [BookLine(left, self._sum(coefficients), why)]
 
+    def _exponential(self, node: sp.Expr) -> list[BookLine]:
+        """Return the Taylor series of u^v = e^(v ln u), where both u and v move."""
+        dual, part = self.dual(_exponent(node)), readable(self.part(_exponent(node)))
+        self.parts[node], self.positive[node.base] = sp.Mul(node, part), None
+        u, v = sp.symbols("u v")
+        written = sp.exp(dual, evaluate=False)
+        moved = sp.Pow(*map(self.dual, node.args), evaluate=False)
+        why = (sp.Pow(u, v), " = ", sp.exp(v * sp.log(u), evaluate=False), " for ", node.base > 0)
+        series = self._sum({0: node, 1: self.parts[node], 2: node * part**2 / 2})
+        return [BookLine(moved, written, why), BookLine(None, series, ("Taylor series", *self._struck(3)))]
+
     def _series(self, node: sp.Expr) -> list[BookLine]:
         """Return the Taylor series of a function, with the second term struck."""
         slopes = _slopes(node)
@@ -238,8 +252,8 @@ class Level:
         self.parts[node] = coefficients[1]
         dual = self.dual(inner)
         left = sp.Pow(node.base, dual, evaluate=False) if node.is_Pow else node.func(dual, evaluate=False)
-        named: Inline = f"Taylor series of {node.func.__name__}" if not node.is_Pow else "Taylor series"
-        return [BookLine(left, self._sum(coefficients), (named, *self._struck(3)))]
+        named = ("Taylor series",) if node.is_Pow else ("Taylor series of ", node.func(sp.Symbol("u"), evaluate=False))
+        return [BookLine(left, self._sum(coefficients), (*named, *self._struck(3)))]
 
 
 def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
@@ -257,6 +271,16 @@ def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
     if any(slope.has(sp.Derivative, sp.Subs, sp.Piecewise, sp.nan) for slope in slopes):
         return None
     return tuple(slope.xreplace({slot: node.args[0]}) for slope in slopes)
+
+
+def _is_exponential(node: sp.Expr, moves: Moves) -> bool:
+    """Whether both the base and the exponent of a power move."""
+    return bool(node.is_Pow and node.base.has(*moves) and node.exp.has(*moves))
+
+
+def _exponent(node: sp.Expr) -> sp.Expr:
+    """Return v ln u of a power u^v."""
+    return node.exp * sp.log(node.base)
 
 
 def _inner(node: sp.Expr) -> list[sp.Expr]:

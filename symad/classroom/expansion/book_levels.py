@@ -15,6 +15,7 @@ from symad.classroom.expansion.expansion_values import as_sympy
 from symad.classroom.expansion.steps import Parts
 from symad.display.document import Block, Formula, Inline
 
+MOST_LEVELS = 5  # each has twice as many terms as the one before
 MOST_LINES = 14  # formulas of one level that a book has
 
 
@@ -39,14 +40,14 @@ class BookLevel:
 class Book:
     """The levels and their coefficients, or the reason why there are none (`why_not`)."""
 
-    def __init__(self, parts: Parts, formula: sp.Basic | None, most_levels: int) -> None:
+    def __init__(self, parts: Parts, formula: sp.Basic | None) -> None:
         self.levels: list[BookLevel] = []
         self.coefficients: dict[Levels, sp.Expr] = {}
         values = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
         if not isinstance(formula, sp.Expr) or values != list(parts.given.symbols):
             self.why_not: str = "it is done for one formula at symbols"
-        elif parts.levels > most_levels:
-            self.why_not = f"it is done for {most_levels} levels at most"
+        elif parts.levels > MOST_LEVELS:
+            self.why_not = f"it is done for {MOST_LEVELS} levels at most"
         else:
             self.coefficients[()] = as_sympy(formula)
             reasons = (self._add(parts, k) for k in range(1, parts.levels + 1))

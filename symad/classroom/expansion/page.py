@@ -51,8 +51,8 @@ def document_of(parts: Parts) -> Document:
     if parts.is_straight and parts.levels > 1:
         blocks += page.taylor()
     page.check(blocks)
-    if parts.notes:
-        blocks += [Heading("What was taken"), *map(Paragraph, parts.notes)]
+    if notes := page.notes():
+        blocks += [Heading("What was taken"), *map(Paragraph, notes)]
     return tuple(blocks)
 
 
@@ -83,8 +83,10 @@ class _Page:
         self.rows = new_rows(parts.stages)
         shown = dict(zip(parts.parameters.flat, parts.given.symbols, strict=True))
         self.formula = written(parts.values, parts.result.flat[0], shown, READ) if self.alone else None
-        self.book = Book(parts, self.formula, NESTED_LEVELS)
+        self.book = Book(parts, self.formula)
         self.by_hand = parts.style != "rules" and not self.book.why_not
+        by_hand = {levels: [part] for levels, part in self.book.coefficients.items()}
+        self.flat = by_hand if self.by_hand else parts.flat  # in the form of the lines above them
         self.lines = parts.lines(most) if most and not self.by_hand else []
 
     def check(self, blocks: Sequence[Block]) -> None:
@@ -108,8 +110,9 @@ class _Page:
         check_blocks(blocks, Definitions(str(self.name), parts.given.symbols, self.formula, meanings))
         for place, definition in enumerate(definitions):
             if definition.formula is not None:
-                coefficients = {levels: sp.sympify(row[place]) for levels, row in parts.flat.items()}
-                check_coefficients(coefficients, self._moved(parts.levels), definition)
+                for flat in (parts.flat, self.flat)[: 1 + self.by_hand]:
+                    coefficients = {levels: sp.sympify(row[place]) for levels, row in flat.items()}
+                    check_coefficients(coefficients, self._moved(parts.levels), definition)
         for number, lines in enumerate(self.lines, 1):
             check_lines(lines, moves_of(parts, number))
 
@@ -164,12 +167,18 @@ class _Page:
             put = (f"{self._argument(k, k)} in the place of {self.point}",)
             yield from self.book.levels[k - 1].blocks(self._moved(k), put) if self.by_hand else self._lines(k)
         if self.alone and k <= NESTED_LEVELS:
-            so_far = {levels: row[0] for levels, row in self.parts.flat.items() if not levels or levels[-1] <= k}
-            parts = so_far if _is_read(so_far.values()) else {levels: self._sum(levels) for levels in so_far}
+            so_far = {levels: row[0] for levels, row in self.flat.items() if not levels or levels[-1] <= k}
+            is_read = self.by_hand or _is_read(so_far.values())
+            parts = so_far if is_read else {levels: self._sum(levels) for levels in so_far}
             coefficients = {levels: sp.sympify(part) for levels, part in parts.items()}
-            if self.by_hand:
-                coefficients = {levels: self.book.coefficients[levels] for levels in coefficients}
             yield Formula(epsilon.nested(coefficients, k), self._moved(k), "collected" if self.by_hand else "")
+
+    def notes(self) -> Sequence[Cell]:
+        """Return the notes: of a page by hand, where its formulas hold."""
+        if not self.by_hand:
+            return self.parts.notes
+        bases = dict.fromkeys(base for level in self.book.levels for base in level.level.positive)
+        return [("The formulas hold for ", base > 0, ".") for base in bases]
 
     def result(self) -> Iterator[Block]:
         """Yield the table of coefficients, and the sum."""
@@ -177,15 +186,15 @@ class _Page:
         straight, count = self.parts.is_straight, self.parts.levels
         chosen = [tuple(range(1, k + 1)) for k in range(count + 1)] if straight else epsilon.subsets(count)
         names = self._outputs()
-        rows = [(monomial(s), self._meaning(s), *map(_cell, self.parts.flat[s][: len(names)])) for s in chosen[:ROWS]]
+        rows = [(monomial(s), self._meaning(s), *map(_cell, self.flat[s][: len(names)])) for s in chosen[:ROWS]]
         captions = [f"the first {ROWS} of {len(chosen)} coefficients"] if len(chosen) > ROWS else []
         if straight and count > 1:
             captions.append("all products of the same number of epsilons have the same coefficient")
         if len(names) < len(self.parts.result.flat):
             captions.append(f"the first {len(names)} of {len(self.parts.result.flat)} results")
         yield Table(("of", "is", *names), tuple(rows), "l" * (2 + len(names)), "; ".join(captions))
-        if self.alone and not straight and _is_read(row[0] for row in self.parts.flat.values()):
-            coefficients = {levels: sp.sympify(row[0]) for levels, row in self.parts.flat.items()}
+        if self.alone and not straight and _is_read(row[0] for row in self.flat.values()):
+            coefficients = {levels: sp.sympify(row[0]) for levels, row in self.flat.items()}
             yield Formula(epsilon.expanded(coefficients, count), self._moved(count))
 
     def taylor(self) -> Iterator[Block]:
@@ -200,7 +209,7 @@ class _Page:
         moved = Along(self.name, sp.S.Zero, self._along([((1,), t)]))
         named = [(self._sum(s) / math.factorial(k), t**k) for k, s in enumerate(orders)]
         yield Formula(Nested(*(part for term in named for part in term)), moved)
-        values = [sp.sympify(self.parts.flat[s][0]) for s in orders]
+        values = [sp.sympify(self.flat[s][0]) for s in orders]
         if self.alone and _is_read(values):
             known = [(value / math.factorial(k), t**k) for k, value in enumerate(values) if value != 0]
             yield Formula(Nested(*(part for term in known for part in term)), moved)

@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sp
 
 from codegen.expressions.sympy_forms import rebuild
-from codegen.heads import Alias
+from codegen.heads import Alias, log_argument
 from codegen.ir.program import Head
 from codegen.records import dataclass
 from symad.classroom.expansion.epsilon import Levels, Nested, monomial
@@ -63,7 +63,7 @@ def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int,
     head, operands = graph.heads[node], graph.operands[node]
     if node in graph.rules:
         return NamedRule("the rule given with this function")
-    if head is Alias:
+    if head in (Alias, log_argument):
         return NamedRule("the same value")
     if head is sp.Add:
         return NamedRule("sum rule")

@@ -44,12 +44,15 @@ BY_HAND: dict[str, tuple[Any, Any, Any]] = {
     "undefined and known": (x * f(x**2), x, [v]),
     "a moved direction": (x**3, x, {1: v, 2: w, (1, 2): u}),
     "taylor": (sp.sin(x) + x**2, x, [v, v]),
+    "both the base and the exponent": (x**x, x, [v, w]),
+    "a logarithm to the base 2": ("x log2(x)", "x", ["v", "w"]),
+    "four levels": (sp.sin(2 * x), x, [v, v, v, v]),
 }
 
 
 def book_of(found: Expansion) -> Book:
     symbols = dict(zip(found.parameters.flat, found.given.symbols, strict=True))
-    return Book(found, written(found.values, found.result.flat[0], symbols, READ), 3)
+    return Book(found, written(found.values, found.result.flat[0], symbols, READ))
 
 
 def plain(expression: sp.Expr) -> sp.Expr:
@@ -123,12 +126,23 @@ def test_the_user_s_own_names_are_everywhere() -> None:
     assert "p" not in {word for word in text.replace("(", " ").split() if len(word) == 1}
 
 
+def test_the_coefficients_are_in_the_form_of_the_lines_above_them() -> None:
+    text = expand("1/(1+exp(-x))", "x", ["v"]).text(120)
+    assert "expit" not in text
+    assert text.count("v·e^(-x)/(1 + e^(-x))²") == 3  # of the last line, the level, and the table
+
+
+def test_a_power_with_a_moving_exponent_is_an_exponential() -> None:
+    text = expand("x^x", "x", ["v"]).text(120)
+    assert "e^(x·ln(x) + (v·ln(x) + v)·ε₁)    [u^v = e^(v·ln(u)) for x > 0]" in text
+    assert "The formulas hold for x > 0." in text
+
+
 RULES = {
     "Abs has no Taylor series": (sp.Abs(x), x, [v]),
-    "both the base and the exponent": (x**x, x, [v]),
     "it is done for one formula at symbols": (sp.sin(x), {x: 2.0}, [v]),
     "one formula": ([x, x**2], x, [v]),
-    "3 levels at most": (x**2, x, [v, w, u, a]),
+    "5 levels at most": (x**2, x, [v, w, u, a, 1, 1]),
     "a direction has the variable in it": (x**2, x, [x]),
     "is no symbol": (x**2, x, {1: v + 1, 2: w, (1, 2): u}),
     "max": (sp.Max(x, 1), x, [v]),

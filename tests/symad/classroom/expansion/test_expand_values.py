@@ -52,7 +52,8 @@ def test_formulas_in_strings():
 def test_conventions_are_told():
     assert "sign(0) = 0" in str(expand(abs, 0.0, [1.0], detail="result"))
     assert "one half" in str(expand(lambda z: np.maximum(z, 2.0), 2.0, [1.0], detail="result"))
-    assert "except where x = 0" in str(expand(x**x, x, [v], detail="result"))
+    assert "except where x = 0" in str(expand(x**x, x, [v], detail="result", style="rules"))
+    assert "The formulas hold for x > 0." in str(expand(x**x, x, [v], detail="result"))
     assert expand(x**x, x, [v]).coefficient(1).has(sp.Piecewise) is False
     assert not expand(abs, 1.0, [1.0]).notes
 
