@@ -73,6 +73,10 @@ class DeviceError(WorkbenchError):
     of_tracing = False
 
 
+class NotInstalledError(WorkbenchError):
+    """A library that is needed here is not installed."""
+
+
 class InvariantError(WorkbenchError):
     """A program breaks an invariant that passes rely on. The pass before it has a defect, not the user's function."""
 

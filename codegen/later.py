@@ -17,7 +17,7 @@ from typing import Any
 
 from codegen.collector import imports
 from codegen.deprecation import OldName
-from codegen.errors import WorkbenchError
+from codegen.errors import NotInstalledError
 
 
 def later(
@@ -65,7 +65,7 @@ def _stub(package: str) -> bytes:
 
 
 class Deferred:
-    """A module that is imported when a name of it is first asked for. WorkbenchError if it is not installed.
+    """A module that is imported when a name of it is first asked for. NotInstalledError if it is not installed.
 
     >>> Deferred("math").hypot(3.0, 4.0)
     5.0
@@ -79,7 +79,7 @@ class Deferred:
         try:
             value = getattr(import_module(self._module), name)
         except ImportError as error:
-            raise WorkbenchError(f"this needs {package}", why=str(error), do=f"pip install {package}") from error
+            raise NotInstalledError(f"this needs {package}", why=str(error), do=f"pip install {package}") from error
         setattr(self, name, value)
         return value
 

@@ -11,6 +11,7 @@ from codegen.errors import (
     LimitError,
     LoweringError,
     MemoryLimitError,
+    NotInstalledError,
     WorkbenchError,
     WorkspaceError,
 )
@@ -18,8 +19,8 @@ from codegen.errors import (
 __all__ = [
     "ArgumentError", "BoundWarning", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError",
     "FallbackWarning", "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError",
-    "NotationWarning", "NumbaWarning", "RuleError", "TraceError", "UncompiledWarning", "UnknownStateWarning",
-    "WorkbenchError", "WorkspaceError",
+    "NotInstalledError", "NotationWarning", "NumbaWarning", "RuleError", "TraceError", "UncompiledWarning",
+    "UnknownStateWarning", "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import codegen
 import symad.display
-from codegen.errors import WorkbenchError
+from codegen.errors import NotInstalledError
 from codegen.later import Deferred
 
 LOADED = "import sys, symad; {use}; print(*sorted(sys.modules))"
@@ -71,5 +71,5 @@ def test_a_first_kernel_needs_no_masked_arrays():
 
 
 def test_a_missing_library_is_named():
-    with pytest.raises(WorkbenchError, match=r"this needs no_such_library: .*; pip install no_such_library"):
+    with pytest.raises(NotInstalledError, match=r"this needs no_such_library: .*; pip install no_such_library"):
         _ = Deferred("no_such_library.part").name

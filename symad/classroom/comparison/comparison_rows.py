@@ -16,11 +16,10 @@ from codegen.limits import limits
 from codegen.records import dataclass
 from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, Sizes
 from symad.classroom.comparison.identity import Sample, agreement, digits_at, proved, sample_at
-from symad.classroom.comparison.peers import NotInstalledError
 from symad.classroom.comparison.reference import FROM_VALUES, Reference
 from symad.classroom.comparison.routes import Route
 from symad.classroom.verification.verify import compare_exact
-from symad.errors import WorkbenchError
+from symad.errors import NotInstalledError, WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.trace import Trace
 

@@ -16,7 +16,7 @@ from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
 from codegen.heads import Alias
 from codegen.ir.program import Head, needed
 from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, differentiated_by
-from symad.errors import LoweringError
+from symad.errors import LoweringError, NotInstalledError
 
 # The libraries' names for a head; the first one that exists is used. Other heads are refused by name.
 SPELLINGS: dict[str, str] = {
@@ -28,10 +28,6 @@ SPELLINGS: dict[str, str] = {
         "logaddexp",
     )},
 }  # fmt: skip
-
-
-class NotInstalledError(Exception):
-    """The other library is not installed, which is no error of the comparison."""
 
 
 def library(name: str) -> Any:

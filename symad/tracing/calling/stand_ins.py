@@ -274,7 +274,7 @@ class _Module(ModuleType):
 def replacements() -> dict[int, tuple[Any, Any]]:
     """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
     named = _inner_first(len(STAND_INS))
-    return _table(tuple([name for name in named if name in sys.modules]), len(STAND_INS))
+    return _table(tuple([name for name in named if sys.modules.get(name)]), len(STAND_INS))
 
 
 def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -357,7 +357,7 @@ def _optional_functions() -> list[tuple[Any, Function]]:
     for full_name, form in STAND_INS.items():
         owner, _, name = full_name.rpartition(".")
         module, _, kind = owner.rpartition(".")
-        around = vars(sys.modules[module]) if module in sys.modules else {}  # SciPy imports modules lazily
+        around = vars(sys.modules[module]) if sys.modules.get(module) else {}  # SciPy imports modules lazily
         place = sys.modules.get(owner, around.get(kind))
         original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
         if original is not None and not (isinstance(place, type) and not place.__flags__ & _CHANGEABLE):
