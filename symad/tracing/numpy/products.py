@@ -39,7 +39,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 def inner(a: Any, b: Any, /) -> Any:
     """Sum of products over the last axes."""
     a, b = together(a, b)
-    return np.multiply(a, b) if np.ndim(a) == 0 or np.ndim(b) == 0 else np.tensordot(a, b, axes=(-1, -1))
+    return np.multiply(a, b) if np.ndim(a) == 0 or np.ndim(b) == 0 else np.tensordot(a, b, axes=(-1, -1))[()]
 
 
 @implements(np.vdot)

@@ -111,3 +111,14 @@ def identify(function):
 @pytest.mark.parametrize("function", SHAPES, ids=identify)
 def test_vectors(function, agrees_on_symbols):
     agrees_on_symbols(function, X, Y)
+
+
+def test_an_inner_product_of_vectors_is_a_number():
+    """It was an array without axes, which has no round()."""
+    x = np.array([0.3, 0.2, 0.5])
+
+    def f(x):
+        return round(np.inner(x, x), 1) + np.inner(x, x) + np.inner(np.outer(x, x), x).sum()
+
+    assert sa.grad(f)(x) == pytest.approx(sa.grad(lambda x: x @ x + np.outer(x, x).dot(x).sum())(x))
+    assert sa.compile(f, x)(x) == pytest.approx(f(x))
