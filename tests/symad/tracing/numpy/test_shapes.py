@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import symad as sa
+
 GENERATOR = np.random.default_rng(7)
 X = GENERATOR.uniform(0.2, 1.5, 5)
 Y = GENERATOR.uniform(-2.0, 2.0, 5)
