@@ -14,6 +14,7 @@ native        plan, compile, jit, lambdify, Kernel, load, to_jax, to_torch, to_p
 containers    register_container
 see           steps, expand, explain, draw, spy, growth, read_llvm, read_assembly, exhibit
 check         check_expansion, check_derivative, check_trace, compare, step_errors, verify, enclose
+practise      exercise, worksheet
 errors        WorkbenchError, the base class; errors has all others
 results       results: the classes of what these functions return
 version       __version__

@@ -173,3 +173,12 @@ assert sa.check_expansion("x^3 + 3 x^2 eps_1", "x^3", "x", [1]).right
 assert sa.check_derivative("2 x cos(x^2)", "sin(x^2)", "x").right
 assert sa.check_expansion("1/(1 + x) - v eps_1/(1 + x)^2", "1/(1 + x)", "x", ["v"]).right
 assert sa.check_expansion("10 + 11 eps_1", "x y", {"x": 2, "y": 5}, [[1, 3]]).right
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["dual numbers"], seed=1, count=5)
+sheet

@@ -157,3 +157,12 @@ assert sa.check_expansion("x^2 + 2 x v eps_1 + 2 x w eps_2 + 2 v w eps_1 eps_2",
 assert sa.check_expansion("x y + y eps_1 + x eps_2 + eps_1 eps_2", "x y", ["x", "y"], [[1, 0], [0, 1]]).right
 assert sa.check_derivative("(2 + 4 x^2) exp(x^2)", "exp(x^2)", "x", order=2).right
 assert sa.check_expansion("eps_1 + eps_2", "sin(x)", {"x": 0}, [1, 1]).right
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["two levels of dual numbers", "second derivatives"], seed=2, count=5)
+sheet

@@ -169,3 +169,12 @@ solution = "9 + 6 eps_1 + 3 eps_2 + eps_1 eps_2"
 assert sa.check_expansion(solution, "x y", {"x": 3, "y": 3}, [[1, 1], [0, 1]]).right
 assert sa.check_derivative("6 x^2", "2 x^3", "x").right
 assert sa.check_derivative("-1", "-x", "x").right
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["mixed partial derivatives", "two levels of dual numbers"], seed=3, count=5)
+sheet

@@ -186,3 +186,12 @@ assert sa.check_derivative("sin(x) + x cos(x)", "x sin(x)", "x").right
 assert sa.check_derivative("2 x + 3 x^2", "x^2 + x^2 x", "x").right
 assert sa.check_expansion("x^2 y + (2 x y v + x^2 w) eps_1", "x^2 y", ["x", "y"], [["v", "w"]]).right
 assert sa.check_expansion("45 + 21 eps_1", "x^2 y", {"x": 3, "y": 5}, [[1, -1]]).right
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["reverse traces", "forward traces"], seed=4, count=5)
+sheet

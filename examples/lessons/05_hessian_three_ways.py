@@ -181,3 +181,12 @@ assert sa.check_expansion(mixed, "x^2 y^3", ["x", "y"], [[1, 0], [0, 1]]).right
 straight = "x^2 y^3 + 2 x y^3 eps_1 + 2 x y^3 eps_2 + 2 y^3 eps_1 eps_2"
 assert sa.check_expansion(straight, "x^2 y^3", ["x", "y"], [[1, 0], [1, 0]]).right
 assert sa.check_derivative("exp(x)/(1 + exp(x))^2", "log(1 + exp(x))", "x", order=2).right
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["Hessians", "gradients"], seed=5, count=5)
+sheet

@@ -179,3 +179,12 @@ tried
 assert sa.check_derivative("x cos(x) + sin(x)", "sin(x) x", "x").right
 assert sa.check_derivative("2 x (cos(x^2) x^2 + sin(x^2))", "sin(x^2) x^2", "x").right
 assert sa.check_derivative("exp(x) (sin(x) + x sin(x) + x cos(x))", "x exp(x) sin(x)", "x").right
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["products and chains", "chains of three functions"], seed=6, count=5)
+sheet

@@ -173,3 +173,12 @@ assert sa.check_derivative("2 x/(1 + x^2)", "log(1 + x^2)", "x").right
 assert sa.check_derivative("-1/(4 x^(3/2))", "sqrt(x)", "x", order=2).right
 assert sa.check_expansion("eps_1", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 2)]]).right
 assert sa.check_expansion("0", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 4)]]).right  # the right way
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["implicit equations", "second derivatives of equations"], seed=7, count=5)
+sheet

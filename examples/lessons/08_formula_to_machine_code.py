@@ -165,3 +165,12 @@ assert sa.check_derivative("-exp(x)/(1 + exp(x))^2", "1/(1 + exp(x))", "x").righ
 assert sa.check_derivative("(2 x + 1)/(2 sqrt(x^2 + x))", "sqrt(x^2 + x)", "x").right
 (compiled,) = read_llvm(sa.compile(sa.derivative(lambda x: np.sqrt(x * x + x)), 0.5)).results
 assert sp.simplify(compiled - (2 * x + 1) / (2 * sp.sqrt(x**2 + x))) == 0
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["forward traces", "directional derivatives"], seed=8, count=5)
+sheet

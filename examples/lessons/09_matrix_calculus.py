@@ -186,3 +186,12 @@ assert sa.check_expansion("1/2 - 3/4 eps_1", "1/a", {"a": 2}, [3]).right
 assert sa.check_expansion("3 + 1/2 eps_1", "b/a", {"a": 2, "b": 6}, [[1, 4]]).right
 assert sa.check_derivative("1/a", "log(a b)", "a").right
 assert sp.Matrix([[2]]).inv()[0] == sp.Rational(1, 2)
+
+# %% [markdown]
+# ## Five exercises
+#
+# Their derivations and answers are in `sheet.solutions`. Another seed gives other numbers.
+
+# %%
+sheet = sa.worksheet(["traces and determinants", "vectors and matrices"], seed=9, count=5)
+sheet

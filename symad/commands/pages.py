@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
@@ -22,6 +21,7 @@ from symad.commands.showing import (
     add_transform,
     example,
     present,
+    read_answer,
     read_directions,
     read_target,
     require_point,
@@ -112,7 +112,7 @@ def run_steps(options: argparse.Namespace) -> int:
 
 def run_check(options: argparse.Namespace) -> int:
     """Carry out `symad check`; exit status 0 for a right answer, 1 for a wrong one."""
-    (f, x), mine = read_target(options), _answer(options.answer)
+    (f, x), mine = read_target(options), read_answer(options.answer)
     if options.directions:
         directions = read_directions(options.directions, given(f, x).argument)
         answer = sa.check_expansion(mine, f, x, directions, order=options.order, epsilons=options.epsilons)
@@ -122,15 +122,6 @@ def run_check(options: argparse.Namespace) -> int:
         answer = sa.check_derivative(mine, f, x, order=options.order or 1)
     present(answer, options)
     return 0 if answer.right else 1
-
-
-def _answer(name: str) -> str:
-    if name == "-":
-        return sys.stdin.read()
-    try:
-        return Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read {name!r}", why=str(error), do="give a text file, or - for input") from error
 
 
 def add_explain_and_draw(commands: Any) -> None:

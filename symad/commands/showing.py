@@ -124,6 +124,16 @@ def present(shown: Shown, options: argparse.Namespace) -> int:
     return 0
 
 
+def read_answer(name: str) -> str:
+    """Return the text of a file, or of standard input for "-"."""
+    if name == "-":
+        return sys.stdin.read()
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"cannot read {name!r}", why=str(error), do="give a text file, or - for input") from error
+
+
 def read_directions(texts: Sequence[str], argument: Any) -> list[Any]:
     """Return directions of the argument's shape: numbers (`1,0`), or names, which stand for one symbol each entry.
 

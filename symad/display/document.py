@@ -20,9 +20,10 @@ from symad.display.styles import LOOKS, Style
 
 @dataclass(frozen=True)
 class Typeset:
-    """Our own LaTeX inside prose, without dollars. It is trusted and not escaped."""
+    """Our own LaTeX inside prose, without dollars. It is trusted and not escaped. `text` is for a terminal."""
 
     latex: str
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,14 @@ class Folded:
     parts: Document
 
 
-Block: TypeAlias = Heading | Paragraph | Formula | Table | Code | Picture | Columns | Folded
+@dataclass(frozen=True)
+class Blank:
+    """Empty lines on a page or on paper, to write on."""
+
+    lines: int
+
+
+Block: TypeAlias = Heading | Paragraph | Formula | Table | Code | Picture | Columns | Folded | Blank
 Document: TypeAlias = tuple[Block, ...]
 
 

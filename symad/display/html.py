@@ -114,6 +114,8 @@ def _block(block: doc.Block) -> str:
             return f'<div class="columns">{parts}</div>'
         case doc.Folded():
             return f"<details><summary>{_prose(block.summary)}</summary>{_blocks(block.parts)}</details>"
+        case doc.Blank():
+            return f'<div class="blank">{"<hr>" * block.lines}</div>'
 
 
 def _formula(formula: doc.Formula) -> str:

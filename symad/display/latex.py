@@ -62,6 +62,8 @@ def _block(block: doc.Block) -> str:
             return "\n\n".join(map(body, block.parts))
         case doc.Folded():
             return body(block.parts)
+        case doc.Blank():
+            return rf"\vspace*{{{1.5 * block.lines:g}\baselineskip}}"
 
 
 def _formula(formula: doc.Formula) -> str:

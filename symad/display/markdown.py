@@ -111,6 +111,8 @@ def _block(block: doc.Block) -> str:
         case doc.Folded():
             summary = _prose(block.summary)
             return f"<details><summary>{summary}</summary>\n\n{body(block.parts)}\n\n</details>"
+        case doc.Blank():
+            return ""
 
 
 def _formula(formula: doc.Formula) -> str:

@@ -111,6 +111,8 @@ overflow-wrap:break-word}
 .symad pre code{font-size:1em;background:none;color:inherit;padding:0}
 .symad figure{margin:1em 0;overflow-x:auto}
 .symad svg{max-width:100%;height:auto}
+.symad .blank{break-inside:avoid;break-before:avoid}
+.symad .blank hr{height:1.9em;margin:0;border:0;border-bottom:1px dotted #888a}
 .symad .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14em),1fr));gap:1.2em}
 .symad .columns section{border-top:3px solid #8886;padding-top:.4em;min-width:0}
 .symad .columns h2{font-size:1.05em;margin:1.2em 0 .3em}
@@ -143,6 +145,7 @@ main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}
 .symad-page .symad .reason{margin-left:1em}.symad-page .symad svg.filled{max-width:100%}
 .symad-page .symad svg.filled:not(.narrow){min-width:500px}}
 @media (min-width:1700px){body{font-size:22px}main{max-width:1500px}}
+@page{margin:18mm 16mm}
 @media print{.symad-page .symad svg{max-width:100%}
 :root{color-scheme:light}body{font-size:11pt}main{max-width:none;padding:0}}
 """

@@ -188,6 +188,8 @@ class _Blocks:
                 return Text(self.prose(f"+ {block.summary} (folded: a page opens it)"), "dim")
             case doc.Columns():
                 return Group(*(part for document in block.parts for part in (*self.document(document), Text(""))))
+            case doc.Blank():
+                return Text("")
 
     def formula(self, formula: doc.Formula) -> RenderableType:
         """Return a formula, with its reason behind it."""
@@ -227,7 +229,7 @@ class _Blocks:
         if isinstance(inline, str):
             return Text(self.prose(inline))
         if isinstance(inline, doc.Typeset):
-            return Text(self.prose(inline.latex))
+            return Text(self.prose(inline.text or inline.latex))
         text = Text(self.prose(text_of(inline) if self.ascii_only else signs_of(inline)))
         for match in _EPSILON.finditer(text.plain):
             text.stylize(_rich(look_of("epsilon", int(match[1].translate(_DIGITS)))), *match.span())

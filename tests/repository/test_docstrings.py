@@ -21,6 +21,7 @@ SHOWN_BY = {
     "symad.results.CompilationPlan": "symad.plan",
     "symad.results.Derivation": "symad.steps",
     "symad.results.Drawing": "symad.draw",
+    "symad.results.Exercise": "symad.exercise",
     "symad.results.Exhibit": "symad.exhibit",
     "symad.results.Expansion": "symad.expand",
     "symad.results.Explanation": "symad.explain",

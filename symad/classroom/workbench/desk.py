@@ -15,6 +15,7 @@ from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
+from symad.classroom.workbench import practice_pane
 from symad.classroom.workbench.lesson_pane import LessonPane, lesson_number
 from symad.classroom.workbench.panes import answer, exported
 from symad.classroom.workbench.processes import Message
@@ -40,6 +41,8 @@ class Desk:
         """Return the last message about a request: an answer, a file or an error. Send progress before."""
         try:
             with time_limit(self.seconds, f"the pane {str(request['pane'])[:40]}"):
+                if request["pane"] == "practice":
+                    return {"answer": practice_pane.content(request["question"])}
                 if (number := lesson_number(request["pane"])) is not None:
                     if "form" in request:
                         return {"file": self._lessons.exported(number, request["form"])}

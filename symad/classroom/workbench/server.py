@@ -5,6 +5,7 @@
 | `GET /TOKEN/`, its scripts and styles, `.../about.json` | the page, and what it was started with |
 | `POST /TOKEN/pane/NAME`, a question as JSON | lines of JSON: progress, then an answer or an error |
 | `POST /TOKEN/pane/lesson-NUMBER` | the steps of a lesson, each again when its code was run |
+| `POST /TOKEN/pane/practice` | an exercise, verdicts on the lines of an answer, hints |
 | `GET /TOKEN/export/NAME.SUFFIX?question=...` | a pane as a file |
 | anything else: no token, another host, another origin | 403 |
 """
@@ -21,6 +22,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from symad.classroom.exercises.topics import topics
 from symad.classroom.lessons.lesson_cells import titles
 from symad.classroom.workbench.processes import GONE, Workshop
 from symad.classroom.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT, PANES, TITLES
@@ -43,7 +45,7 @@ TYPES = {
     ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8",
     ".ipynb": "application/x-ipynb+json; charset=utf-8",
 }  # fmt: skip
-MODULES = ("workbench", "address", "elements", "error_range", "expansion_steps", "lessons", "links")
+MODULES = ("workbench", "address", "elements", "error_range", "expansion_steps", "lessons", "links", "practice")
 PAGE = {"": "index.html", "workbench.css": "workbench.css", **{f"{name}.js": f"{name}.js" for name in MODULES}}
 
 
@@ -79,6 +81,7 @@ class Workbench(ThreadingHTTPServer):
         return {
             "version": __version__, "file": self.file, "allow_code": self.allow_code, "panes": list(PANES),
             "highest_order": HIGHEST_ORDER, "longest": LONGEST_TEXT, "transforms": TITLES, "lessons": titles(),
+            "topics": list(topics()),
         }  # fmt: skip
 
     def handle_error(self, request: Any, client_address: Any) -> None:

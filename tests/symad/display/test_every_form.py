@@ -76,6 +76,9 @@ FORMS = {
         symad.check_trace, lambda: symad.check_trace("x 2\nv1 0.909\nv2 1.9\ny 1.9", "x sin x", at=2, mode="reverse")
     ),
     "Derivation": Made(symad.steps, lambda: symad.steps("x^2 sin(x)", "x", at=1)),
+    "Exercise": Made(symad.exercise, lambda: symad.exercise("vectors and matrices", 2, 1)),
+    "Solutions": Made(symad.exercise, lambda: symad.exercise("functions by cases", 1, 1).solution),
+    "Worksheet": Made(symad.worksheet, lambda: symad.worksheet(["chain rule", "reverse traces"], count=2)),
     "Expansion": Made(symad.expand, lambda: symad.expand("exp(x*y)", ["x", "y"], [[1, 0], [0, 1]])),
     "Explanation": Made(symad.explain, lambda: symad.explain(symad.grad(symad.grad(wave)), 1.0)),
     "Drawing": Made(symad.draw, lambda: symad.draw(symad.grad(wave), 1.0)),

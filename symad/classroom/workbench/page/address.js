@@ -3,7 +3,7 @@
 const SETTLED = 1200; // milliseconds without a key before a state is one that "back" returns to
 
 export const start = { kind: "formula", text: "", point: "", transform: "grad", order: "2", variable: "0", low: "", high: "",
-  sharing: "after", step: "", hide: "", big: "", lesson: "", at: "" };
+  sharing: "after", step: "", hide: "", big: "", lesson: "", at: "", practice: "", level: "1", seed: "" };
 export const state = { ...start };
 let settling = 0;
 
@@ -28,6 +28,8 @@ export function readAddress(about) {
   if (!kinds(about).includes(state.kind)) state.kind = start.kind;
   if (!/^\d$/.test(state.order)) state.order = start.order;
   if (!Object.hasOwn(about.lessons, state.lesson)) state.lesson = "";
+  if (!about.topics.includes(state.practice)) state.practice = "";
+  if (!/^[123]$/.test(state.level)) state.level = start.level;
   return given;
 }
 

@@ -7,6 +7,7 @@ import { ErrorRange } from "./error_range.js";
 import { Steps } from "./expansion_steps.js";
 import { Lessons } from "./lessons.js";
 import { isLit, isPinned, light, marksAt, pin, relight, walk } from "./links.js";
+import { Practice } from "./practice.js";
 
 const TITLES = {
   formula: "Derivative", expansion: "Expansion", stages: "Stages", graph: "Graph", program: "Program",
@@ -20,6 +21,7 @@ const PAUSE = 120; // milliseconds without a key before what is typed is compute
 const panes = new Map(); // name -> { section, body, controller, began }
 let about = null;
 let lessons = null;
+let practice = null;
 let steps = null;
 let range = null;
 let timer = 0;
@@ -347,6 +349,7 @@ function listen() {
     settle.last = location.hash;
     compute();
     lessons.arrive(state.lesson && !given.has("hide"));
+    practice.arrive();
   });
   addEventListener("pagehide", () => writeAddress(false));
 }
@@ -369,6 +372,7 @@ lessons = new Lessons({
   ask: (name, signal) => messages(name, {}, signal),
   download: (name, form, title) => link(name, form, title, {}),
 });
+practice = new Practice({ state, topics: about.topics, write: writeAddress, ask: messages });
 reloaded();
 const given = readAddress(about);
 fillForm();
@@ -377,4 +381,5 @@ listen();
 settle.last = location.hash;
 compute();
 lessons.arrive(!given.has("hide"));
+practice.arrive();
 if (lessons.open) lessons.body.focus({ preventScroll: true }); // its keys are no letters of the formula
