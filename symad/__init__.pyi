@@ -13,8 +13,7 @@ from symad.classroom.derivation.derivation_steps import steps as steps
 from symad.classroom.drawing.draw import draw as draw
 from symad.classroom.drawing.growth import growth as growth
 from symad.classroom.drawing.spy import spy as spy
-from symad.classroom.exercises.exercise import exercise as exercise
-from symad.classroom.exercises.worksheet import worksheet as worksheet
+from symad.classroom.exercises.exercise import exercise as exercise, worksheet as worksheet
 from symad.classroom.expansion.expand import expand as expand
 from symad.classroom.explanation.explain import explain as explain
 from symad.classroom.verification.enclose import enclose as enclose

@@ -8,8 +8,7 @@ from symad.classroom.derivation.derivation_steps import Derivation as Derivation
 from symad.classroom.drawing.drawing import Drawing as Drawing
 from symad.classroom.drawing.growth import Growth as Growth
 from symad.classroom.drawing.spy import Spy as Spy
-from symad.classroom.exercises.exercise import Exercise as Exercise, Solutions as Solutions
-from symad.classroom.exercises.worksheet import Worksheet as Worksheet
+from symad.classroom.exercises.exercise import Exercise as Exercise, Solutions as Solutions, Worksheet as Worksheet
 from symad.classroom.expansion.expand import Expansion as Expansion
 from symad.classroom.explanation.explain import Explanation as Explanation
 from symad.classroom.verification.verification_result import BoxVerification as BoxVerification

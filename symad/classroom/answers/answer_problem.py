@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -160,7 +159,6 @@ def along(expression: sp.Expr, tangents: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
     return sp.Add(*(slope(expression, symbol) * part for symbol, part in moved))
 
 
-@lru_cache(maxsize=4096)
 def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     """Return the derivative in a symbol, if it exists. Steps have slope 0 between their jumps.
 

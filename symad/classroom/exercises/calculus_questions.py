@@ -100,7 +100,7 @@ class CalculusQuestion(PracticeQuestion):
         if self.topic.kind == "gradient":
             return sp.Tuple(*entries.values())
         if self.topic.kind == "hessian":
-            return sp.ImmutableMatrix(2, 2, lambda i, j: entries[min(i, j), max(i, j)])
+            return sp.Tuple(*(sp.Tuple(entries[0, k], entries[k, 1]) for k in (0, 1)))
         return next(iter(entries.values()))
 
     def check(self, mine: Any, reveal: Reveal) -> CheckedAnswer:
@@ -221,11 +221,9 @@ def _tidy(value: sp.Expr) -> sp.Expr:
 
 
 def _typed(expression: Any) -> str:
-    """Return a formula, a vector or a matrix as a text that is read back as the same."""
+    """Return a formula, a vector or rows of vectors as a text that is read back as the same."""
     if isinstance(expression, sp.Tuple):
         return f"({', '.join(map(_typed, expression))})"
-    if isinstance(expression, sp.MatrixBase):
-        return f"[{', '.join(f'[{chr(44).join(map(_typed, row))}]' for row in expression.tolist())}]"
     if isinstance(expression, sp.Piecewise):
         cases = [(_typed(value), "otherwise" if case is sp.true else signs_of(case)) for value, case in expression.args]
         return rf"\begin{{cases}} {_ROW.join(map(' & '.join, cases))} \end{{cases}}"

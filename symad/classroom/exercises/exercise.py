@@ -1,4 +1,4 @@
-"""`exercise`: a random question with its derivation, hints, and three typical wrong answers with their diagnosis.
+"""`exercise`: a random question with its derivation, hints and typical wrong answers; `worksheet`: a sheet of them.
 
 Nothing is shown that is not checked: the final answer is judged right, and each wrong answer wrong, with the mistake
 that it was made by. A question for which this fails is drawn again.
@@ -6,7 +6,8 @@ that it was made by. A question for which this fails is drawn again.
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Sequence
+from itertools import chain, count as counting
 from typing import Any
 
 from codegen.records import dataclass
@@ -16,7 +17,7 @@ from symad.classroom.exercises.matrix_questions import MatrixQuestion
 from symad.classroom.exercises.practice_questions import Checked, PracticeQuestion, WrongAnswer
 from symad.classroom.exercises.topics import LEVELS, Draw, topic_named, topics, whole
 from symad.classroom.exercises.trace_questions import TraceQuestion
-from symad.display.document import Block, Code, Document, Heading, Marked, Paragraph, Table
+from symad.display.document import Blank, Block, Code, Document, Heading, Marked, Paragraph
 from symad.display.shown import Shown
 from symad.errors import LimitError, WorkbenchError
 from symad.tracing.calling.tracebacks import public_api
@@ -25,6 +26,9 @@ from symad.tracing.calling.user_place import refusal
 WRONG_ANSWERS = 3
 _TRIES = 12  # questions that are drawn until one has all its parts
 _CANDIDATES = 12  # wrong answers of a question that are tried
+MOST = 60  # exercises of a sheet
+_SPACE = {1: 3, 2: 5, 3: 7}  # empty lines by level
+_SEEDS = 40  # that are tried for a question that is not on the sheet yet
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,11 +48,11 @@ class Exercise(Shown):
 
     @property
     def title(self) -> str:
-        return f"Exercise: {self.topic}, level {self.level}, seed {self.seed}"
+        return f"{self.topic}, level {self.level}, seed {self.seed}"
 
     def document(self) -> Document:
         """Return the question."""
-        return (Heading(self.title, 1), *self.question.asked())
+        return (Heading(f"Exercise: {self.title}", 1), *self.question.asked())
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -75,7 +79,7 @@ class Exercise(Shown):
     @property
     def solution(self) -> Solutions:
         """The question with its derivation, the answer, and the typical wrong answers."""
-        return Solutions(self.title.replace("Exercise", "Solution", 1), (self,))
+        return Solutions(self.title, (self,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,26 +95,48 @@ class Solutions(Shown):
 
     def document(self) -> Document:
         """Return the exercises, numbered if there are several."""
-        blocks: list[Block] = [Heading(self.title, 1)]
+        blocks: list[Block] = [Heading(f"Solutions: {self.title}", 1)]
         for number, exercise in enumerate(self.exercises, 1):
             if len(self.exercises) > 1:
-                drawn = f"{exercise.topic}, level {exercise.level}, seed {exercise.seed}"
-                blocks += [Heading(f"Exercise {number}"), Paragraph(Marked(drawn, "muted"))]
+                blocks += [Heading(f"Exercise {number}"), Paragraph(Marked(exercise.title, "muted"))]
             blocks += [*exercise.question.asked(), *_solved(exercise)]
+        return tuple(blocks)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Worksheet(Shown):
+    """A sheet of exercises, without their answers; `solutions` is the sheet for the teacher.
+
+    Pages print on A4 and on Letter.
+    """
+
+    exercises: tuple[Exercise, ...]
+
+    @property
+    def title(self) -> str:
+        names = list(dict.fromkeys(exercise.topic for exercise in self.exercises))
+        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+    @property
+    def solutions(self) -> Solutions:
+        """The same exercises with their derivations, answers and typical mistakes."""
+        return Solutions(self.title, self.exercises)
+
+    def document(self) -> Document:
+        blocks: list[Block] = [Heading(f"Worksheet: {self.title}", 1), Paragraph("Name:")]
+        for number, practice in enumerate(self.exercises, 1):
+            blocks += [Heading(f"Exercise {number}"), *practice.question.asked(), Blank(_SPACE[practice.level])]
         return tuple(blocks)
 
 
 def _solved(exercise: Exercise) -> Document:
     """Return the derivation without headings of its own, the answer as it may be typed, and the wrong answers."""
-    asked, is_table = exercise.question.asked(), "\n" in exercise.answer
-    worked = [block for block in exercise.question.worked() if block not in asked]
-    lines = (Paragraph(Marked(block.text, "strong")) if isinstance(block, Heading) else block for block in worked)
-    rows = tuple((Marked(wrong.text, "code"), wrong.diagnosis) for wrong in exercise.wrong_answers)
-    tables = chain.from_iterable((Paragraph(wrong.diagnosis), Code(wrong.text)) for wrong in exercise.wrong_answers)
-    typed: Document = (Paragraph(("As it is typed: ", Marked(exercise.answer, "code"))),)
-    typed = (Paragraph("As it is typed:"), Code(exercise.answer)) if is_table else typed
-    mistakes = tables if is_table else (Table(("wrong answer", "what leads there"), rows, "ll"),)
-    return (*lines, *typed, Paragraph(Marked("Typical mistakes", "strong")), *mistakes)
+    asked, question = exercise.question.asked(), exercise.question
+    lines = (Paragraph(Marked(block.text, "strong")) if isinstance(block, Heading) else block
+             for block in question.worked() if block not in asked)  # fmt: skip
+    wrong = ((Paragraph(wrong.diagnosis), Code(wrong.text)) for wrong in exercise.wrong_answers)
+    typed, mistakes = (Paragraph(Marked(text, "strong")) for text in ("As it is typed", "Typical mistakes"))
+    return (*lines, typed, Code(exercise.answer), mistakes, *chain.from_iterable(wrong))
 
 
 @public_api
@@ -179,3 +205,37 @@ def _is_confirmed(question: PracticeQuestion, candidate: WrongAnswer) -> bool:
         return question.confirms(candidate)
     except WorkbenchError:  # a text that has two readings, say
         return False
+
+
+@public_api
+def worksheet(topics: str | Sequence[str], *, level: int = 1, seed: int = 0, count: int = 10) -> Worksheet:
+    """Return a sheet of random exercises, of one topic or of several in turn, all different.
+
+    The same arguments give the same sheet. `save("sheet.html")` writes a page that prints on A4 and Letter, `.tex` a
+    LaTeX text; `.solutions.save("solutions.html")` the sheet for the teacher. Topics, level and seed are as in
+    `exercise`, `count` is at most 60.
+
+    >>> sheet = worksheet(["chain rule", "quotient rule"], seed=1, count=4)
+    >>> [practice.topic for practice in sheet.exercises]
+    ['chain rule', 'quotient rule', 'chain rule', 'quotient rule']
+    >>> sheet.solutions
+    <Solutions: chain rule, quotient rule>
+    """
+    if not isinstance(topics, str | list | tuple) or not topics:
+        raise refusal(f"topics={topics!r:.60}", do='give a topic such as "chain rule", or a list of topics')
+    names = [topic_named(name) for name in ([topics] if isinstance(topics, str) else topics)]
+    level, seed = whole("level", level, LEVELS[0], LEVELS[-1]), whole("seed", seed)
+    seeds: dict[str, Any] = {name: counting(seed) for name in names}
+    exercises: dict[str, Exercise] = {}
+    for number in range(whole("count", count, 1, MOST)):
+        name = names[number % len(names)]
+        for _ in range(_SEEDS):
+            practice = exercise(name, level, next(seeds[name]))
+            question = f"{name} {[str(block) for block in practice.question.asked()]}"
+            if question not in exercises:
+                exercises[question] = practice
+                break
+        else:
+            do = "take fewer, another level, or more topics"
+            raise LimitError(f"{count} different exercises of {name!r}, level {level}", do=do)
+    return Worksheet(tuple(exercises.values()))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from mpmath import mp
@@ -33,13 +33,7 @@ _DIRECTIONS = {1: ((1,),), 2: ((1, 0), (0, 1), (1, 1), (1, 2))}
 _VISIBLE = mp.mpf(10) ** -3  # relative: a slip that changes less could be rounding
 
 
-class Slip(NamedTuple):
-    """Another number for the local derivative of a line in an operand; or its factor, or the parts before, are lost."""
-
-    edge: tuple[int, int]
-    number: Any
-    is_multiplied: bool = True
-    is_added: bool = True
+Edge = tuple[int, int]  # of a trace: a line and its operand
 
 
 class TraceQuestion(PracticeQuestion):
@@ -65,44 +59,35 @@ class TraceQuestion(PracticeQuestion):
         return explain(pushforward, formula.argument, at=(argument,)).named(formula.symbols, "f")
 
     @cached_property
-    def values(self) -> list[VariableLine]:
-        return [line for stage in self.explanation.stages for line in stage.lines if isinstance(line, VariableLine)]
-
-    @cached_property
-    def _names(self) -> dict[int, str]:
-        return {line.node: line.name for line in self.values}
+    def values(self) -> dict[int, VariableLine]:
+        lines = (line for stage in self.explanation.stages for line in stage.lines)
+        return {line.node: line for line in lines if isinstance(line, VariableLine)}
 
     @cached_property
     def carried(self) -> list[CarriedLine]:
         return [line for stage in self.explanation.stages for line in stage.lines if isinstance(line, CarriedLine)]
 
-    def _slopes(self, slip: Slip | None = None) -> dict[int, Any]:
-        """Return tangents or adjoints by line, with a slip in one of them."""
+    def _slopes(self, slip: Mapping[Edge, Any]) -> dict[int, Any]:
+        """Return tangents or adjoints by line, with other numbers for the local derivatives that a slip concerns."""
         slopes: dict[int, Any] = {}
         for line in self.carried:
-            parts = [] if line.terms else [line.number]
+            slopes[line.node] = slopes.get(line.node, 0) if line.terms else line.number
             for term in line.terms:
-                factor = slopes.get(term.operand if self.mode == "forward" else term.line, mp.mpf(0))
-                if slip is None or slip.edge != (term.line, term.operand):
-                    parts.append(term.number * factor)
-                else:
-                    parts.append(slip.number * (factor if slip.is_multiplied else 1))
-                    slopes.update({} if slip.is_added else {line.node: mp.mpf(0)})
-            slopes[line.node] = slopes.get(line.node, mp.mpf(0)) + mp.fsum(parts)
+                other = term.operand if self.mode == "forward" else term.line
+                slopes[line.node] += slip.get((term.line, term.operand), term.number) * slopes.get(other, 0)
         return slopes
 
-    def _table(self, slopes: Mapping[int, Any]) -> str:
-        names = self._names
-        values = {line.node: _digits(line.number) for line in self.values}
+    def _table(self, slip: Mapping[Edge, Any]) -> str:
+        slopes, rows = self._slopes(slip), [(line.name, f"{float(line.number):.6g}") for line in self.values.values()]
         if self.mode == "forward":
-            return "\n".join(f"{names[n]} | {values[n]} | {_digits(slopes.get(n, 0))}" for n in names)
-        order = dict.fromkeys(line.node for line in self.carried)
-        rows = [f"{names[n]} | {values[n]}" for n in names]
-        return "\n".join([*rows, *(f"{names[n]}bar | {_digits(slopes[n])}" for n in order)])
+            return "\n".join(f"{name} | {value} | {float(slopes.get(node, 0)):.6g}"
+                             for node, (name, value) in zip(self.values, rows, strict=True))  # fmt: skip
+        bars = ((f"{self.values[node].name}bar", f"{float(slope):.6g}") for node, slope in slopes.items())
+        return "\n".join(f"{name} | {number}" for name, number in (*rows, *bars))
 
     @property
     def answer(self) -> str:
-        return self._table(self._slopes())
+        return self._table({})
 
     def check(self, mine: Any, reveal: Reveal) -> CheckedTrace:
         direction = self.direction if self.mode == "forward" else None
@@ -112,30 +97,28 @@ class TraceQuestion(PracticeQuestion):
         return replace(checked, rows=tuple(replace(row, expected=()) for row in checked.rows))
 
     def mistaken(self) -> Iterator[WrongAnswer]:
-        right, names = self._slopes(), self._names
-        edges = [(line, term) for line in self.carried for term in line.terms]
-        turns = [self.draw.shuffled([(line.node, *slip) for slip in self._slips(line, term)]) for line, term in edges]
-        rows = [row for turn in zip_longest(*self.draw.shuffled(turns)) for row in turn if row is not None]
-        for node, words, slip in rows:
-            slopes = self._slopes(slip)
-            if abs(slopes[node] - right[node]) > _VISIBLE * abs(right[node]):
-                yield WrongAnswer(self._table(slopes), f"{names[node]}: {words}")
+        turns = [self.draw.shuffled([*self._slips(line, term)]) for line in self.carried for term in line.terms]
+        for row in zip_longest(*self.draw.shuffled(turns)):
+            for node, words, slip in filter(None, row):
+                wrong, right = self._slopes(slip)[node], self._slopes({})[node]
+                if abs(wrong - right) > _VISIBLE * abs(right):
+                    yield WrongAnswer(self._table(slip), f"{self.values[node].name}: {words}")
 
-    def _slips(self, line: CarriedLine, term: LocalDerivative) -> list[tuple[str, Slip]]:
-        """Return the slips in a part of a tangent or an adjoint, in words."""
-        names, edge = self._names, (term.line, term.operand)
-        about = f"∂{names[term.line]}/∂{names[term.operand]} = {signs_of(term.expression)}"
-        before = f"tangent of {names[term.operand]}" if self.mode == "forward" else f"adjoint of {names[term.line]}"
-        slips = [(f"You have the wrong sign of {about}", Slip(edge, -term.number))]
+    def _slips(self, line: CarriedLine, term: LocalDerivative) -> Iterator[tuple[int, str, dict[Edge, Any]]]:
+        """Yield the slips in a part of a tangent or an adjoint: where, in words, and the numbers that they put."""
+        edge, (whole, operand) = (term.line, term.operand), (self.values[n].name for n in (term.line, term.operand))
+        about = f"∂{whole}/∂{operand} = {signs_of(term.expression)}"
+        yield line.node, f"You have the wrong sign of {about}", {edge: -term.number}
         if term.number != 1:
-            slips.append((f"You left out the factor {about}", Slip(edge, mp.mpf(1))))
-        slips.append((f"You did not multiply by the {before}", Slip(edge, term.number, is_multiplied=False)))
-        if self.mode == "reverse" and line.before:
-            words = f"You overwrote the adjoint of {names[line.node]}, but its parts are added"
-            slips = [(words, Slip(edge, term.number, is_added=False))]
-        elif len(line.terms) > 1:
-            slips.append((f"You left out the part of {names[term.operand]}", Slip(edge, mp.mpf(0))))
-        return slips
+            yield line.node, f"You left out the factor {about}", {edge: mp.mpf(1)}
+        if len(line.terms) > 1:
+            yield line.node, f"You left out the part of {operand}", {edge: mp.mpf(0)}
+        if line.before and self.mode == "reverse":
+            earlier = (
+                t for other in self.carried if other.node == line.node for t in other.terms if t not in line.terms
+            )
+            words = f"You overwrote the adjoint of {operand}, but its parts are added"
+            yield line.node, words, {(t.line, t.operand): mp.mpf(0) for t in earlier}
 
     def confirms(self, wrong: WrongAnswer) -> bool:
         """Whether the check finds just the row of the slip wrong; later rows follow from it."""
@@ -143,13 +126,13 @@ class TraceQuestion(PracticeQuestion):
         return [row.line for row in rows if row.verdict in ("wrong", "missing")] == [wrong.diagnosis.partition(":")[0]]
 
     def hints(self) -> list[str]:
-        lines = [f"{line.name} = {signs_of(line.expression)}" for line in self.values if line.symbol != line.expression]
+        lines = [
+            f"{line.name} = {signs_of(line.expression)}"
+            for line in self.values.values()
+            if line.symbol != line.expression
+        ]
         carried = [f"{line.name} = {signs_of(line.expression)}" for line in self.carried]
         return [self.topic.hint, f"The lines: {'; '.join(lines)}", *carried]
 
     def worked(self) -> Document:
         return self.explanation.document()[1:]
-
-
-def _digits(number: Any) -> str:
-    return f"{float(number):.6g}"

@@ -19,7 +19,7 @@ def content(asked: Mapping[str, Any]) -> dict[str, Any]:
     count = asked.get("hints", 0)
     hints = practice.hints[: count if isinstance(count, int) else 0]
     return {
-        "title": practice.title, "html": html.bare(practice.question.asked()), "hints": hints,
+        "title": f"Exercise: {practice.title}", "html": html.bare(practice.question.asked()), "hints": hints,
         "more": len(hints) < len(practice.hints), "verdict": _verdict(practice, str(asked.get("mine", ""))),
         "solution": html.bare(practice.solution.document()[1:]) if asked.get("solution") else "",
     }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import symad as sa
-import symad.classroom.exercises.worksheet as worksheet
+import symad.classroom.exercises.exercise as exercises
 from symad.errors import ArgumentError, LimitError
 from tests.support.browser import Browser, program
 
@@ -75,6 +75,6 @@ def test_bad_input_is_refused(topics: Any, options: Any, error: Any, said: str) 
 
 
 def test_a_topic_without_so_many_questions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worksheet, "_SEEDS", 1)
+    monkeypatch.setattr(exercises, "_SEEDS", 1)
     with pytest.raises(LimitError, match="9 different exercises of 'logarithmic differentiation', level 1; take fewer"):
         sa.worksheet("logarithmic differentiation", count=9)
