@@ -28,10 +28,12 @@ SHOWN_BY = {
     "symad.results.Growth": "symad.growth",
     "symad.results.InitialValueProblem": "symad.ode",
     "symad.results.MixedPartials": "symad.partials",
+    "symad.results.Solutions": "symad.worksheet",
     "symad.results.Spy": "symad.spy",
     "symad.results.StepErrors": "symad.step_errors",
     "symad.results.TaylorPolynomial": "symad.taylor",
     "symad.results.Verification": "symad.verify",
+    "symad.results.Worksheet": "symad.worksheet",
     "codegen.RolledProgram": "codegen.rolled_text",
 }  # classes that nobody makes by hand: a function returns or takes one, and its example is theirs
 

@@ -147,7 +147,8 @@ def exercise(topic: str, level: int = 1, seed: int = 0) -> Exercise:
     and "traces and determinants" to "dual numbers", "forward traces" and "reverse traces"; `symad exercise` lists all.
     Levels are 1 to 3, a seed is any integer.
 
-    ArgumentError for an unknown topic, with the nearest ones, for another level, and for a seed that is no integer.
+    ArgumentError for an unknown topic, with the nearest ones, for another level, and for a seed that is no integer;
+    LimitError if no question of a dozen could be confirmed with its wrong answers.
 
     >>> practice = exercise("product rule", level=1, seed=3)
     >>> print(practice)
@@ -213,7 +214,7 @@ def worksheet(topics: str | Sequence[str], *, level: int = 1, seed: int = 0, cou
 
     The same arguments give the same sheet. `save("sheet.html")` writes a page that prints on A4 and Letter, `.tex` a
     LaTeX text; `.solutions.save("solutions.html")` the sheet for the teacher. Topics, level and seed are as in
-    `exercise`, `count` is at most 60.
+    `exercise`, `count` is at most 60. LimitError if a topic has not so many different questions.
 
     >>> sheet = worksheet(["chain rule", "quotient rule"], seed=1, count=4)
     >>> [practice.topic for practice in sheet.exercises]

@@ -32,6 +32,7 @@ def test_there_are_topics_of_three_levels() -> None:
 
 
 @pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.thinned
 def test_answers_are_right_and_mistakes_are_diagnosed(topic: str) -> None:
     for level in LEVELS:
         practice = sa.exercise(topic, level, seed=level)
@@ -50,6 +51,7 @@ def test_answers_are_right_and_mistakes_are_diagnosed(topic: str) -> None:
 
 
 @pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.thinned
 def test_no_hint_is_the_answer_and_the_solution_has_it(topic: str) -> None:
     practice = sa.exercise(topic, 2, seed=3)
     assert [practice.hint(k) for k in range(1, len(practice.hints) + 1)] == list(practice.hints)
