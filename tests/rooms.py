@@ -79,6 +79,7 @@ ORDER = {
         {"classroom.expansion", "classroom.comparison"},
         {"classroom.answers"},
         {"classroom.derivation"},
+        {"classroom.exercises"},
         {"classroom.grading", "classroom.workbench"},
         {"results", "old_names", "old_functions"},
         {"symad"},
