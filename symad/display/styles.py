@@ -121,7 +121,7 @@ overflow-wrap:break-word}
 .symad .formula,.symad .table,.symad pre,.symad figure{overflow:visible}
 .symad pre{white-space:pre-wrap}
 .symad tr,.symad figure,.symad .formula,.symad section{break-inside:avoid}
-.symad h1,.symad h2,.symad h3,.symad thead{break-after:avoid}
+.symad h1,.symad h2,.symad h3,.symad thead,.symad p:has(+.formula){break-after:avoid}
 }
 """
 # A part that is wider than the page scrolls; a shadow at its edge says that there is more. What covers the shadow at

@@ -79,7 +79,8 @@ def test_a_lesson_is_well_formed(path: Path) -> None:
     prose = [line for cell in found if cell.prose for line in cell.text.split("\n")]
     assert [line for line in prose if line.count("$") % 2] == [], "a formula stands on one line"
     titles = [line for line in prose if line.startswith("#")]
-    assert titles[-2:] == ["## Exercises", "### Solutions"]
+    assert titles[-3:] == ["## Exercises", "### Solutions", "## Five exercises"]
+    assert re.search(r"sa\.worksheet\(\[.*\], seed=\d+, count=5\)", found[-1].text)
     exercises = found[[cell.prose and "## Exercises" in cell.text for cell in found].index(True) :]
     asked = [cell.text for cell in exercises if cell.prose]
     numbers = [int(number) for text in asked for number in re.findall(r"^\*\*(\d)\.\*\*", text, re.MULTILINE)]

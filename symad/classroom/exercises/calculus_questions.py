@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -69,7 +70,7 @@ class CalculusQuestion(PracticeQuestion):
             return {(): implicit_problem(self.f, self.x, self.topic.order)}
         if self.topic.kind == "directional":
             formula, symbols, at, *_ = problems.asked_formula(self.f, dict(self.point))
-            along = {(1,): [sp.Integer(part) for part in self.direction]}
+            along: dict[Levels, Any] = {(1,): [sp.Integer(part) for part in self.direction]}
             return {(): AnswerProblem(formula, symbols, at, along, 1, False, "f")}
         several = gradient_problems(self.f, self.x, self.topic.order) if len(self.variables) > 1 else None
         if several is None:
@@ -105,7 +106,7 @@ class CalculusQuestion(PracticeQuestion):
 
     def check(self, mine: Any, reveal: Reveal) -> CheckedAnswer:
         if self.topic.kind == "directional":
-            return checked_answer(mine, problems.replace(self.problems[()], reveal=reveal))
+            return checked_answer(mine, replace(self.problems[()], reveal=reveal))
         if self.topic.kind == "mixed" and isinstance(mine, str) and "=" not in mine:
             mine = f"f_{''.join(self.variables)} = {mine}"
         return check_derivative(mine, self.f, dict(self.point) or self.x, order=self.topic.order, reveal=reveal)

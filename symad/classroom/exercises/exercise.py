@@ -7,7 +7,7 @@ that it was made by. A question for which this fails is drawn again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, count as counting
+from itertools import count as counting
 from typing import Any
 
 from codegen.records import dataclass
@@ -134,9 +134,9 @@ def _solved(exercise: Exercise) -> Document:
     asked, question = exercise.question.asked(), exercise.question
     lines = (Paragraph(Marked(block.text, "strong")) if isinstance(block, Heading) else block
              for block in question.worked() if block not in asked)  # fmt: skip
-    wrong = ((Paragraph(wrong.diagnosis), Code(wrong.text)) for wrong in exercise.wrong_answers)
+    wrong = [b for wrong in exercise.wrong_answers for b in (Paragraph(wrong.diagnosis), Code(wrong.text))]
     typed, mistakes = (Paragraph(Marked(text, "strong")) for text in ("As it is typed", "Typical mistakes"))
-    return (*lines, typed, Code(exercise.answer), mistakes, *chain.from_iterable(wrong))
+    return (*lines, typed, Code(exercise.answer), mistakes, *wrong)
 
 
 @public_api
