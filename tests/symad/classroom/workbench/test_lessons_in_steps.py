@@ -123,10 +123,10 @@ def shown_panes(page: Page) -> list[str]:
 
 
 def test_steps_go_forwards_and_backwards_by_key(page: Page) -> None:
-    assert place(page) == "step 1 of 13: Two levels and the mixed term"
+    assert place(page) == "step 1 of 14: Two levels and the mixed term"
     assert shown_panes(page) == ["lesson"]
     page.press("n")
-    assert place(page) == "step 2 of 13: One level after the other"
+    assert place(page) == "step 2 of 14: One level after the other"
     assert shown_panes(page) == ["lesson", "expansion"]
     assert page.run("document.querySelector('#text').value") == "x^3"
     assert state(page) | {"hide": ""} == {
@@ -136,18 +136,18 @@ def test_steps_go_forwards_and_backwards_by_key(page: Page) -> None:
     assert "cube = sa.expand" in page.text("#pane-lesson .body")
     assert "Coefficients" in page.text("#pane-lesson .body")  # what the code showed
     page.press("ArrowRight")
-    assert place(page).startswith("step 3 of 13")
+    assert place(page).startswith("step 3 of 14")
     assert shown_panes(page) == ["lesson", "formula", "stages"]
     page.press("p")
-    assert place(page).startswith("step 2 of 13")
+    assert place(page).startswith("step 2 of 14")
     page.press("ArrowLeft")
-    assert place(page).startswith("step 1 of 13")
+    assert place(page).startswith("step 1 of 14")
     assert shown_panes(page) == ["lesson"]
     page.press("p")
-    assert place(page).startswith("step 1 of 13")
+    assert place(page).startswith("step 1 of 14")
     for _ in range(20):
         page.press("n")
-    assert place(page) == "step 13 of 13: Solutions"
+    assert place(page) == "step 14 of 14: Solutions"
     assert page.run("document.querySelector('#lesson-forward').disabled")
 
 
@@ -157,9 +157,9 @@ def test_the_arrows_are_those_of_the_expansion_within_it(page: Page) -> None:
     page.press("2")
     page.press("ArrowLeft")
     page.wait("location.hash.includes('step=')")
-    assert place(page).startswith("step 2 of 13")
+    assert place(page).startswith("step 2 of 14")
     page.press("n")
-    assert place(page).startswith("step 3 of 13")
+    assert place(page).startswith("step 3 of 14")
     assert "step" not in state(page)
 
 
@@ -168,28 +168,28 @@ def test_n_and_p_are_letters_where_one_types(page: Page) -> None:
     for letter in "pn":
         page.press(letter)
     assert page.run("document.querySelector('#text').value") == "pn"
-    assert place(page).startswith("step 1 of 13")
+    assert place(page).startswith("step 1 of 14")
 
 
 def test_the_step_is_in_the_address(page: Page, browser: Browser, taught: Bench) -> None:
     for _ in range(3):
         page.press("n")
         place(page)
-    assert place(page) == "step 4 of 13: The factor of two"
+    assert place(page) == "step 4 of 14: The factor of two"
     page.type("#text", "exp(3x)")
     page.wait("document.body.dataset.shown === 'formula:exp(3x)'")
     other = browser.page(page.run("location.href"))  # a second tab, by the link: with the formula that was changed
     other.wait(THERE, 30)
-    assert other.text("#lesson-at") == "step 4 of 13: The factor of two"
+    assert other.text("#lesson-at") == "step 4 of 14: The factor of two"
     assert other.run("document.querySelector('#text').value") == "exp(3x)"
     other.send("Page.close")
     page.send("Page.reload")
     page.wait("document.querySelector('#text')?.value === 'exp(3x)'")
     page.wait(THERE, 30)
-    assert place(page) == "step 4 of 13: The factor of two"
+    assert place(page) == "step 4 of 14: The factor of two"
     page.run("document.activeElement.blur()")
     page.press("n")
-    assert place(page).startswith("step 5 of 13")
+    assert place(page).startswith("step 5 of 14")
     page.run("history.back()")
     page.wait("document.querySelector('#lesson-at').textContent.startsWith('step 4')")
     assert page.run("document.querySelector('#text').value") == "exp(3x)"
@@ -203,7 +203,7 @@ def test_another_lesson_and_none(page: Page) -> None:
     page.run("(e => { e.value = '8'; e.dispatchEvent(new Event('change')); })(document.querySelector('#lesson'))")
     page.wait("document.querySelector('#pane-lesson h2').textContent.startsWith('Lesson 8')")
     page.wait(THERE, 30)
-    assert place(page).startswith("step 1 of 13: From a formula")
+    assert place(page).startswith("step 1 of 14: From a formula")
     page.click("#lesson-close")
     page.wait("!document.querySelector('#pane-lesson')")
     assert "lesson" not in state(page)
@@ -226,7 +226,7 @@ def test_an_address_of_no_lesson(browser: Browser, taught: Bench, hash: str) -> 
 def test_a_step_that_there_is_not(browser: Browser, taught: Bench, at: str) -> None:
     other = browser.page(taught.address.split("#")[0] + "#lesson=2&at=" + at)
     other.wait(THERE, 30)
-    assert other.text("#lesson-at").startswith(("step 1 of", "step 2 of", "step 13 of"))
+    assert other.text("#lesson-at").startswith(("step 1 of", "step 2 of", "step 14 of"))
     other.send("Page.close")
 
 
@@ -254,4 +254,4 @@ def test_an_error_in_a_lesson_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     messages: list[dict[str, Any]] = []
     told = Desk("", allow_code=False, seconds=9).carried_out({"pane": "lesson-2", "question": {}}, messages.append)
     assert told == {"error": "symad[draw] is not installed"}
-    assert len(messages[0]["steps"]) == 13
+    assert len(messages[0]["steps"]) == 14
