@@ -190,7 +190,7 @@ def _established(question: PracticeQuestion) -> tuple[str, tuple[WrongAnswer, ..
     if question.check(answer, "always").right is not True or not question.is_right():
         return None
     wrong: dict[str, WrongAnswer] = {}
-    for _, candidate in zip(range(_CANDIDATES), question.mistaken(), strict=False):
+    for candidate in question.mistaken():
         is_new = candidate.text not in wrong and candidate.diagnosis not in {
             other.diagnosis for other in wrong.values()
         }
@@ -198,6 +198,8 @@ def _established(question: PracticeQuestion) -> tuple[str, tuple[WrongAnswer, ..
             wrong[candidate.text] = candidate
         if len(wrong) == WRONG_ANSWERS:
             return answer, tuple(wrong.values())
+        if len(question.tried) >= _CANDIDATES:
+            break
     return None
 
 

@@ -48,7 +48,7 @@ class MatrixQuestion(PracticeQuestion):
 
     def confirms(self, wrong: WrongAnswer) -> bool:
         """Whether the check finds a wrong answer wrong. On random matrices it has no names for mistakes."""
-        return self.check(wrong.text, "always").right is False
+        return self.checked(wrong.text).right is False
 
     def is_right(self) -> bool:
         return all(self.check(text, "always").right for text, _ in self._pairs("lines"))

@@ -38,6 +38,7 @@ class PracticeQuestion:
         self.f = filled(self.template, self.drawn)
         self.variables = topic.variables.split()
         self.point = {}
+        self.tried: dict[str, Any] = {}  # wrong answers, checked
 
     @property
     def answer(self) -> str:
@@ -78,7 +79,13 @@ class PracticeQuestion:
         """Whether the derivation is confirmed; `steps`, `expand` and `explain` check theirs themselves."""
         return True
 
+    def checked(self, text: str) -> Any:
+        """Return the check of a text, which several mistakes may lead to; it is done once."""
+        if text not in self.tried:
+            self.tried[text] = self.check(text, "always")
+        return self.tried[text]
+
     def confirms(self, wrong: WrongAnswer) -> bool:
         """Whether the check finds a wrong answer wrong, and names just its mistake."""
-        checked = self.check(wrong.text, "always")
+        checked = self.checked(wrong.text)
         return checked.right is False and [str(m) for m in getattr(checked, "mistakes", ())][:1] == [wrong.diagnosis]

@@ -122,7 +122,7 @@ class TraceQuestion(PracticeQuestion):
 
     def confirms(self, wrong: WrongAnswer) -> bool:
         """Whether the check finds just the row of the slip wrong; later rows follow from it."""
-        rows = self.check(wrong.text, "always").rows
+        rows = self.checked(wrong.text).rows
         return [row.line for row in rows if row.verdict in ("wrong", "missing")] == [wrong.diagnosis.partition(":")[0]]
 
     def hints(self) -> list[str]:
