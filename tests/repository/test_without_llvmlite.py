@@ -22,6 +22,7 @@ USES = {
     "draw": "assert str(sa.draw(sa.grad(f), 1.0))",
     "check_derivative": 'assert sa.check_derivative("cos(x^2)", "sin(x^2)", "x").mistakes[0].kind == "chain rule"',
     "check_expansion": 'assert sa.check_expansion("x^2 + 2 x v eps_1", "x^2", "x", ["v"]).right',
+    "exercise": 'assert sa.exercise("reverse traces", 1, 1).wrong_answers and "f(x)" in str(sa.exercise("chain rule"))',
     "exhibit": 'assert str(sa.exhibit("amazing-bug"))',
     "hessian": "assert sa.hessian(lambda x: np.sum(x**3))(np.ones(2)).tolist() == [[6.0, 0.0], [0.0, 6.0]]",
     "taylor": "assert sa.taylor(np.exp, (0.0,), (1.0,), 3)",
