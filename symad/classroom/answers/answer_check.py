@@ -6,26 +6,32 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, overload
 
 import sympy as sp
 
 from symad.classroom.answers.answer_lines import AnswerStep, steps_of
+from symad.classroom.answers.answer_names import SLOPE
 from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
 from symad.classroom.answers.answer_problem import (
     DIGITS,
     AnswerProblem,
     Reveal,
-    derivative_problem,
     expansion_problem,
+    problem_of,
+    smooth,
     with_decimal_logarithms,
 )
+from symad.classroom.answers.asked import Asked, Layout
 from symad.classroom.answers.diagnosis import corrected, is_asked
-from symad.classroom.answers.gradient_answers import checked_gradient, gradient_problems
-from symad.classroom.answers.implicit_problem import implicit_problem, is_equation
+from symad.classroom.answers.entry_answers import checked_entries, entry_question
+from symad.classroom.answers.implicit_problem import ImplicitProblem, implicit_problem, is_equation
 from symad.classroom.answers.matrix_answers import checked_matrices, is_of_matrices
 from symad.classroom.answers.mistakes import Mistake
+from symad.classroom.answers.order_answers import existence_check, nth_check
 from symad.classroom.answers.rounded_answers import is_rounded_from
+from symad.classroom.answers.taylor_answers import taylor_check
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.expansion.epsilon import Levels, monomial, readable
 from symad.classroom.formulas.calls import INVERSE
@@ -36,6 +42,8 @@ from symad.tracing.calling.user_place import refusal
 
 _F, _NAMES_F = re.compile(r"(?<![A-Za-z]{2})(?<!\\)f(?![A-Za-z]{2})"), re.compile(r"(?:^|[\n,;])\s*f\s*(?:\(\w\))?\s*=")
 _E = re.compile(r"e(?![\w^({²³⁻])")  # an e that nothing is attached to: Euler's number, or an epsilon
+
+_EXPECTED, _WRITTEN = attrgetter("expected"), attrgetter("written")
 
 
 @overload
@@ -79,16 +87,19 @@ def check_expansion(
 
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = ..., digits: int = ..., reveal: Reveal = ..., each: Literal[False] = ...
-) -> CheckedAnswer: ...
+    mine: Any, f: Any, x: Any, *, order: Any = ..., along: Any = ..., taylor: bool = ..., layout: Layout | None = ...,
+    digits: int = ..., reveal: Reveal = ..., each: Literal[False] = ...,
+) -> CheckedAnswer: ...  # fmt: skip
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = ..., digits: int = ..., reveal: Reveal = ..., each: Literal[True]
-) -> list[CheckedAnswer | ArgumentError]: ...
+    mine: Any, f: Any, x: Any, *, order: Any = ..., along: Any = ..., taylor: bool = ..., layout: Layout | None = ...,
+    digits: int = ..., reveal: Reveal = ..., each: Literal[True],
+) -> list[CheckedAnswer | ArgumentError]: ...  # fmt: skip
 @public_api
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: bool = False
-) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
+    mine: Any, f: Any, x: Any, *, order: Any = 1, along: Any = None, taylor: bool = False, layout: Layout | None = None,
+    digits: int = DIGITS, reveal: Reveal = "always", each: bool = False,
+) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:  # fmt: skip
     """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
 
     An equation such as x^2 + y^2 = 25 asks for dy/dx. In several variables the gradient is asked for, with order=2 the
@@ -103,21 +114,30 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
-    check = check_of(f, x, order, digits, reveal, mine)
+    check = check_of(f, x, Asked(order, along, taylor, layout, digits, reveal), mine)
     return _each(mine, check) if each else check(mine)
 
 
-def check_of(
-    f: Any, x: Any, order: int, digits: int, reveal: Reveal, mine: Any = ""
-) -> Callable[[Any], CheckedAnswer]:  # fmt: skip
-    """Return the check of answers to a question: of matrices, with an equation, of one or of several variables."""
+def check_of(f: Any, x: Any, asked: Asked, mine: Any = "", other: Any = None) -> Callable[[Any], CheckedAnswer]:
+    """Return the check of answers to a question: of matrices, with an equation, of one or of several variables.
+
+    `other` is the formula in which "log" has the base 10.
+    """
+    order, digits, reveal = asked.order, asked.digits, asked.reveal
     if is_of_matrices(f, x, mine):
         return partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
     if is_equation(f, x):
         return partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
-    if (problems := gradient_problems(f, x, order, digits, reveal)) is None:
-        return partial(checked_answer, problem=derivative_problem(f, x, order, digits, reveal))
-    return partial(checked_gradient, problems=problems, check=checked_answer)
+    if (question := entry_question(f, x, asked)) is not None:
+        return partial(checked_entries, question=question, check=checked_answer)
+    if asked.taylor:
+        return taylor_check(f, x, asked, checked_answer)
+    if order == "n":
+        return nth_check(f, x, asked, checked_answer)
+    problem = problem_of(f, x, order, digits, reveal)
+    if other is not None:
+        problem = replace(problem, otherwise=problem_of(other, x, order, digits, reveal))
+    return existence_check(problem, checked_answer) or partial(checked_answer, problem=smooth(problem))
 
 
 def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
@@ -135,7 +155,7 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
 
 def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
     """Return an answer to a known problem, checked."""
-    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
+    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)), problem)
     judged = _without_f(judged, problem) if any(judgement.right is False for judgement in judged) else judged
     asked = [judgement for judgement in judged if judgement.step.about is None or is_asked(judgement.expected, problem)]
     asked = asked or [judgement for judgement in judged if judgement.step.determines]
@@ -226,7 +246,7 @@ def _without_f(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judg
     return judged
 
 
-def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+def _with_carried(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judged, ...]:
     """Return steps, marking those that are wrong only because of an earlier one, so that an error counts once."""
     result: list[Judged] = []
     for judgement in judged:
@@ -235,6 +255,18 @@ def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
         if wrong is not None and wrong.step.about == judgement.step.about:
             follows = all(agreement(wrong.written[levels], judgement.written[levels]) for levels in judgement.written)
             judgement = replace(judgement, carried=follows)
+        elif (
+            wrong is not None
+            and problem.count == 1
+            and isinstance(problem, ImplicitProblem)
+            and wrong.step.gap.has(SLOPE)
+        ):
+            (levels,), solved = problem.terms, sp.solve(wrong.step.gap, SLOPE)
+            judgement = replace(judgement, carried=any(agreement(slope, judgement.written[levels]) for slope in solved))
+        elif wrong is not None and problem.count > 1 and not (problem.expansion or problem.at):  # f″ of a wrong f′
+            (levels,) = problem.terms
+            pairs = ((side(wrong)[levels], side(judgement)[levels]) for side in (_EXPECTED, _WRITTEN))
+            judgement = replace(judgement, carried=all(agreement(problem.next_derivative(a), b) for a, b in pairs))
         result.append(judgement)
     return tuple(result)
 

@@ -112,6 +112,23 @@ class AnswerProblem:
         positive = next(([constant] for constant in constants if agrees([constant])), constants)
         return replace(verdict, equal=None, positive=tuple(positive))
 
+    def next_derivative(self, derivative: sp.Expr) -> sp.Expr:
+        """Return the derivative of a derivative, right or wrong."""
+        return sp.diff(derivative, self.symbols[0])
+
+    @property
+    def own_names(self) -> dict[str, sp.Symbol]:
+        """Further names that an answer may use."""
+        return {}
+
+    def derivative_named(self, text: str) -> sp.Expr | None:
+        """Return the value of a left side that only this kind of question has."""
+        return None
+
+    def own_mistakes(self, written: sp.Expr) -> list[tuple[str, str]] | None:
+        """Return kinds and words of mistakes; None for a problem whose mistakes are those of rules."""
+        return None
+
     @property
     def dependent_name(self) -> str:
         """The name of the function that an equation defines; "" if f is a formula."""
@@ -190,7 +207,7 @@ def expansion_problem(
     names, taylor = tuple(called or ()), order is not None
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else expansion_problem(other, x, directions, order, called, digits, reveal)
-    return _smooth(
+    return smooth(
         AnswerProblem(
             *apart, exact, count, True, name, names, taylor=taylor, digits=digits, reveal=reveal, otherwise=otherwise
         )
@@ -198,7 +215,12 @@ def expansion_problem(
 
 
 def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> AnswerProblem:
-    """Return the problem of a derivative in one symbol."""
+    """Return the problem of a derivative in one symbol; ArgumentError where it has none at the point."""
+    return smooth(problem_of(f, x, order, digits, reveal))
+
+
+def problem_of(f: Any, x: Any, order: int, digits: int, reveal: Reveal) -> AnswerProblem:
+    """Return the problem of a derivative in one symbol, which need not exist at the point."""
     _check_options(digits, reveal)
     formula, symbols, values, _, name = asked_formula(f, x)
     if len(symbols) != 1:
@@ -209,9 +231,7 @@ def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal:
     apart = _apart(formula, symbols, values, [])
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else derivative_problem(other, x, order, digits, reveal)
-    return _smooth(
-        AnswerProblem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise)
-    )
+    return AnswerProblem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise)
 
 
 def with_decimal_logarithms(text: Any) -> Any:
@@ -233,10 +253,13 @@ def _check_options(digits: int, reveal: str) -> None:
         raise refusal(f"digits={digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
 
 
-def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]] | None:
-    """Return a formula of several variables, these, and their values in x; None for a single variable."""
-    formula, symbols, values, _, _ = asked_formula(f, x)
-    return (formula, symbols, values) if len(symbols) > 1 else None
+def directional_problem(f: Any, x: Any, direction: Sequence[sp.Expr], digits: int, reveal: Reveal) -> AnswerProblem:
+    """Return the problem of a derivative along a direction, which is taken as it is."""
+    _check_options(digits, reveal)
+    formula, symbols, values, _, name = asked_formula(f, x)
+    entries = [real(part) for part in direction]
+    apart = _apart(formula, symbols, values, entries)
+    return smooth(AnswerProblem(*apart, {(1,): entries}, 1, False, name, digits=digits, reveal=reveal))
 
 
 def derivative_within(problem: AnswerProblem, order: int, formula: sp.Expr) -> AnswerProblem:
@@ -273,7 +296,7 @@ def asked_formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[
     return real(formula), symbols, at, question.argument, question.name
 
 
-def _smooth(problem: AnswerProblem) -> AnswerProblem:
+def smooth(problem: AnswerProblem) -> AnswerProblem:
     """Return a problem whose coefficients have values without conventions such as sign(0) = 0; else refuse it.
 
     The coefficients are checked by arithmetic that shares no code with the rules that made them.

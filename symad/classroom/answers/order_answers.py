@@ -1,0 +1,249 @@
+"""Derivatives of every order by a formula in n, and derivatives that do not exist at a point."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+from mpmath import mp
+
+from codegen.records import dataclass
+from symad.classroom.answers.answer_lines import AnswerStep
+from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
+from symad.classroom.answers.answer_problem import AnswerProblem, derivative_problem, smooth
+from symad.classroom.answers.answer_statements import lines_of
+from symad.classroom.answers.asked import Asked
+from symad.classroom.answers.mistakes import Mistake
+from symad.classroom.equality.equality import Agreement, agreement
+from symad.classroom.equality.slopes import side_slopes, slope_at
+from symad.classroom.formulas.read import read_formula
+from symad.errors import ArgumentError
+from symad.tracing.calling.user_place import refusal
+
+ORDER = sp.Symbol("n", integer=True, nonnegative=True)
+_ORDERS = range(9)  # at which a formula in n is compared
+_FURTHER = (8, 12, 17)  # from which to the next one it is differentiated
+_FEW = 4  # first orders for which a formula need not hold, if it says so
+_NTH = re.compile(
+    r"[A-Za-z]\s*(?:\^\s*\{?\s*\(\s*n\s*\)\s*\}?|⁽ⁿ⁾)\s*(?:\(\s*[\w./-]+\s*\))?|D\s*\^\s*\{?n\}?\s*[A-Za-z]?(?:\(\w\))?"
+    r"|\(?(?:\\frac\s*\{\s*d\s*\^\s*\{?n\}?\s*[A-Za-z]?\s*\}\s*\{\s*d\s*\w\s*\^\s*\{?n\}?\s*\}|d\^\{?n\}?\s*[A-Za-z]?/d\w\^\{?n\}?)"
+    r"\s*\(?[A-Za-z]?(?:\(\w\))?\)*"
+)
+_FROM = re.compile(
+    r"[,;(]?\s*(?:for|für|pour|\\text\s*\{[^{}]*\})?\s*n\s*(≥|>=|\\geq?(?:slant)?|>)\s*([0-9])\s*\)?\.?\s*$",
+    re.MULTILINE,
+)
+_ABSENT = re.compile(
+    r"do(?:es)?\s*(?:not|n.t)\s*exist|\bDNE\b|∄|\\nexists|not\s+(?:be\s+)?(?:differentiable|defined)|no\s+derivative|undefined"
+    r"|existiert\s+nicht|nicht\s+(?:differenzierbar|definiert)|n.existe\s+pas|(?:non|pas)\s+dérivable|no\s+existe|non\s+esiste|não\s+existe",
+    re.IGNORECASE,
+)
+_SIDED = re.compile(
+    r"[a-z]'\s*(?:_?\{?\s*(?P<low>[-−+])\s*\}?\s*\(\s*[-\w./]+\s*\)|\(\s*[-\w./]+?\s*\^?\{?(?P<high>[-−+])\}?\s*\))\s*=\s*(?P<value>[^=,;]+)"
+)
+_ENDLESS = re.compile(r"∞|\\infty|infinity|unendlich|infini", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class NthProblem(AnswerProblem):
+    """The derivative of order n, as a formula in n, for n from `lowest` on."""
+
+    lowest: int = 0
+
+    def general(self, levels: Any) -> sp.Expr:
+        """Return a name for the n-th derivative; SymPy has no formula for it."""
+        return sp.Symbol(f"{self.name}^(n)") if levels else self.formula
+
+    @property
+    def own_names(self) -> dict[str, sp.Symbol]:
+        return {"n": ORDER}
+
+    def derivative_named(self, text: str) -> sp.Expr | None:
+        return self.general([1]) if _NTH.fullmatch(text.strip(" $")) else None
+
+    def derivative(self, order: int) -> sp.Expr:
+        """Return the derivative of some order."""
+        return self.value(sp.diff(self.formula, self.symbols[0], order))
+
+    def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
+        """Compare a formula in n for n = 0 to 8, then differentiate it from n to n + 1."""
+        if expected != self.general([1]):
+            return super().agreement(expected, written)
+        if written == expected:
+            return Agreement(True)  # a left side
+        verdicts = {n: agreement(self.derivative(n), _at(written, n)) for n in _ORDERS if n >= self.lowest}
+        failing = [n for n, verdict in verdicts.items() if verdict.equal is False]
+        if failing == [0] and not _at(written, 0).is_finite and not _at(written, 0).free_symbols:
+            failing = []  # (n - 1)! is for n from 1 on
+        if failing and max(failing) < _FEW and not self.lowest:
+            do = f"write its condition n ≥ {max(failing) + 1} beside it, or a formula for all n"
+            raise refusal(f"a formula that holds for n ≥ {max(failing) + 1} only", do=do)
+        if failing:
+            witness = verdicts[failing[-1]].witness
+            at = None if witness is None or witness.at is None else {ORDER: sp.Integer(failing[-1]), **witness.at}
+            return Agreement(False, witness=None if at is None else replace(witness, at=at))
+        x = self.symbols[0]
+        if self.at:
+            steps = [agreement(self.derivative(n), _at(written, n)) for n in _FURTHER]
+        else:
+            steps = [agreement(sp.diff(_at(written, n), x), _at(written, n + 1)) for n in _FURTHER]
+        sure = all(
+            verdict.equal for verdict in (*verdicts.values(), *steps) if verdict.equal is not None or verdict.points
+        )
+        return Agreement(True if sure else None, by="for n = 0 to 8, and by differentiation from n to n + 1")
+
+    def own_mistakes(self, written: sp.Expr) -> list[tuple[str, str]]:
+        """Return the mistake that the ratios of the written formula to the derivatives show."""
+        if not written.has(ORDER):
+            return [("a formula in n", "The order n does not occur in it")]
+        for by in (1, -1):
+            if all(agreement(self.derivative(n + by), _at(written, n)) for n in range(1, 5)):
+                return [
+                    ("wrong order", f"This is the derivative of order n {'+' if by > 0 else '-'} 1: shift n by one")
+                ]
+        ratios = [_ratio(_at(written, n), self.derivative(n)) for n in range(1, 6)]
+        if any(ratio is None for ratio in ratios):
+            return []
+        ways: list[tuple[str, str, Callable[[int], Any]]] = [
+            ("wrong sign", "The sign is wrong for every n", lambda n: -1),
+            ("wrong sign", "The sign alternates with n", lambda n: (-1) ** n),
+            ("wrong sign", "The sign alternates with n, the other way round", lambda n: -((-1) ** n)),
+            ("factorial", "You left out n!", lambda n: 1 / mp.factorial(n)),
+            ("factorial", "There is no n! in it", lambda n: mp.factorial(n)),
+            ("factorial", "The factorial is shifted by one", lambda n: n),
+            ("factorial", "The factorial is shifted by one", lambda n: mp.mpf(1) / n),
+            ("chain rule", "Each order brings the inner derivative once more: its power is wrong", lambda n: ratios[0] ** n),
+            ("constant", "It is a multiple of the right one", lambda n: ratios[0]),
+        ]  # fmt: skip
+        return [
+            (kind, words)
+            for kind, words, law in ways
+            if all(abs(ratio - law(n)) < mp.mpf(10) ** -12 * abs(ratio) for n, ratio in enumerate(ratios, 1))
+        ][:1]
+
+
+def _at(written: sp.Expr, n: int) -> sp.Expr:
+    return written.subs(ORDER, n)
+
+
+def _ratio(above: sp.Expr, below: sp.Expr) -> Any:
+    """Return a quotient that is the same number at two points, else None."""
+    quotient = above / below if below != 0 else sp.nan
+    values = [
+        sp.N(quotient.subs(dict.fromkeys(quotient.free_symbols, at)), 30)
+        for at in (sp.Rational(7, 10), sp.Rational(13, 9))
+    ]
+    if not all(value.is_real and value.is_finite and value != 0 for value in values):
+        return None
+    first, second = (mp.mpf(str(value)) for value in values)
+    return first if abs(first - second) < mp.mpf(10) ** -12 * abs(first) else None
+
+
+def nth_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswer]) -> Callable[[Any], CheckedAnswer]:
+    """Return the check of a formula in n; its condition such as n ≥ 1 says where it has to hold."""
+    first = derivative_problem(f, x, 1, asked.digits, asked.reveal)
+    if any(symbol.name == "n" for symbol in (*first.formula.free_symbols, *first.symbols)):
+        raise refusal("a formula with n and its n-th derivative", do="rename n in the formula")
+    values = {
+        name: getattr(first, name) for name in ("formula", "symbols", "at", "directions", "count", "expansion", "name")
+    }
+
+    def checked(mine: Any) -> CheckedAnswer:
+        lowest = 0
+        if isinstance(mine, str) and (condition := _FROM.search(mine)) is not None:
+            lowest, mine = int(condition[2]) + (condition[1] == ">"), _FROM.sub("", mine)
+        if lowest > _FEW:
+            raise refusal(f"a formula for n ≥ {lowest}", do=f"give one that begins at {_FEW} or before")
+        return check(mine, NthProblem(**values, digits=asked.digits, reveal=asked.reveal, lowest=lowest))
+
+    return checked
+
+
+def existence_check(
+    problem: AnswerProblem, check: Callable[..., CheckedAnswer]
+) -> Callable[[Any], CheckedAnswer] | None:
+    """Return the check of a derivative at a point that may not exist; None without a point that is a number."""
+    (x,), place = problem.symbols, problem.value(problem.symbols[0])
+    if problem.count != 1 or not problem.at or not place.is_number or problem.formula.free_symbols - {x}:
+        return None
+    slope, why = slope_at(problem.formula, x, place)
+    if "no limit" in why:
+        return None
+    problem = problem if slope is None else smooth(problem)
+    shown = why if problem.reveal == "always" else "compare the slopes on both sides of the point"
+
+    def checked(mine: Any) -> CheckedAnswer:
+        lines = [(number, line) for number, line in lines_of(mine) if not isinstance(line, str) or line.strip()]
+        absent = [(number, line) for number, line in lines if isinstance(line, str) and _ABSENT.search(line)]
+        sided = _sided(lines, problem, place)
+        if absent and slope is None and all(judged.right for judged in sided):
+            told = {judged.step.line for judged in sided} | {number for number, _ in absent}
+            others = [line for number, line in lines if number not in told and "=" in str(line)]
+            steps = (*sided, *(_said(number, line, not others) for number, line in absent))
+            words = ("The conclusion is right; the reasons have to be read by a teacher",)
+            mistakes = (Mistake("reasons", words),) if others else ()
+            line = AnswerLine(*absent[-1]) if others else None
+            return CheckedAnswer(problem, steps, None if others else True, line=line, mistakes=mistakes)
+        wrong = next((judged for judged in sided if not judged.right), None)
+        if wrong is not None:
+            words = (f"The slope on that side is another one: {shown}",)
+            at = AnswerLine(wrong.step.line, wrong.step.text)
+            return CheckedAnswer(problem, tuple(sided), False, line=at, mistakes=(Mistake("one-sided slope", words),))
+        if sided and not absent and slope is None:
+            return CheckedAnswer(problem, tuple(sided), True, finished="one side only" in why)
+        if absent:
+            words = ("It does exist: the slopes on both sides are equal",)
+            steps = (_said(*absent[-1], False),)
+            return CheckedAnswer(
+                problem, steps, False, line=AnswerLine(*absent[-1]), mistakes=(Mistake("no derivative", words),)
+            )
+        if slope is not None:
+            return check(mine, problem)
+        if isinstance(mine, str) and _ENDLESS.search(mine):
+            raise refusal(
+                "an infinite slope as the answer",
+                do="write 'does not exist', or that the tangent is vertical and so it does not exist",
+            )
+        answer = check(mine, problem)
+        if "one side only" in why:
+            raise refusal(
+                "a slope where f has values on one side only", do="write f'_+(a) = or f'_-(a) =, or 'does not exist'"
+            )
+        step = answer.steps[-1].step
+        mistakes = (Mistake("no derivative", (f"It does not exist: {shown}",)),)
+        at = AnswerLine(step.line, step.text)
+        return CheckedAnswer(problem, answer.steps, False, line=at, mistakes=mistakes)
+
+    return checked
+
+
+def _said(number: int, line: Any, right: bool) -> Judged:
+    by = Agreement(right, by="by difference quotients on both sides of the point")
+    return Judged(AnswerStep(number, str(line).strip(), sp.Symbol("absent")), right, {(1,): by}, {}, {})
+
+
+def _sided(lines: list[tuple[int, Any]], problem: AnswerProblem, place: sp.Expr) -> list[Judged]:
+    """Return the verdicts on one-sided derivatives such as f'_+(0) = 1."""
+    result: list[Judged] = []
+    matches = [(number, match) for number, line in lines if isinstance(line, str) for match in _SIDED.finditer(line)]
+    slopes = side_slopes(problem.formula, problem.symbols[0], place) if matches else []
+    for number, match in matches:
+        side = slopes[(match["low"] or match["high"]) == "+"]
+        text = _ABSENT.sub("", re.sub(r"\b(?:so|and|und|et|hence|also|thus)\b.*$", "", match["value"])).strip(" .$")
+        try:
+            value = sp.N(read_formula(text), 30)
+        except ArgumentError:
+            if not _ENDLESS.search(text):
+                raise
+            value = None
+        steep = side is None or abs(side) > 10**5
+        right = (
+            steep
+            if value is None
+            else not steep and abs(mp.mpf(str(value)) - side) < mp.mpf(10) ** -8 * (1 + abs(side))
+        )
+        result.append(_said(number, match[0], bool(right)))
+    return result
