@@ -27,7 +27,7 @@ from symad.classroom.answers.asked import Asked, Layout
 from symad.classroom.answers.diagnosis import corrected, is_asked
 from symad.classroom.answers.entry_answers import checked_entries, entry_question
 from symad.classroom.answers.implicit_problem import ImplicitProblem, implicit_problem, is_equation
-from symad.classroom.answers.matrix_answers import checked_matrices, is_of_matrices
+from symad.classroom.answers.matrix_answers import MatrixQuestion, checked_matrices
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.answers.order_answers import existence_check, nth_check
 from symad.classroom.answers.rounded_answers import is_rounded_from
@@ -35,6 +35,7 @@ from symad.classroom.answers.taylor_answers import taylor_check
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.expansion.epsilon import Levels, monomial, readable
 from symad.classroom.formulas.calls import INVERSE
+from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.display.mathematics import expanded_terms
 from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import public_api
@@ -125,7 +126,7 @@ def check_of(f: Any, x: Any, asked: Asked, mine: Any = "", other: Any = None) ->
     """
     order, digits, reveal = asked.order, asked.digits, asked.reveal
     if is_of_matrices(f, x, mine):
-        return partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
+        return partial(checked_matrices, question=MatrixQuestion(f, x, asked))
     if is_equation(f, x):
         return partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
     if (question := entry_question(f, x, asked)) is not None:

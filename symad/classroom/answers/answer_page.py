@@ -63,6 +63,7 @@ class CheckedAnswer(Shown):
     mistakes: tuple[Mistake, ...] = ()
     witness: Witness | None = None
     parts: tuple[CheckedAnswer | None, ...] = ()
+    explanation: tuple[Formula, ...] = ()  # the derivation of the right answer
 
     def __repr__(self) -> str:
         return self.text()
@@ -93,6 +94,7 @@ class CheckedAnswer(Shown):
             _lines(self),
             *(Paragraph(f"{note}.") for note in dict.fromkeys(note for step in self.steps for note in step.step.notes)),
             *_remark(self),
+            *self.explanation,
         )
 
 

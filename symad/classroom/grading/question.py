@@ -23,12 +23,12 @@ from symad.classroom.answers.answer_problem import (
 )
 from symad.classroom.answers.asked import Asked, Layout, components_of
 from symad.classroom.answers.implicit_problem import is_equation
-from symad.classroom.answers.matrix_answers import is_of_matrices
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.given import names_in
 from symad.classroom.formulas.read import read_formula
 from symad.classroom.formulas.targets import variables_at
 from symad.classroom.grading.marks import PARTS
+from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.errors import ArgumentError
 
 LARGEST = 1_000_000  # bytes of a file
