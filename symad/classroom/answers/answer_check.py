@@ -23,7 +23,7 @@ from symad.classroom.answers.answer_problem import (
     smooth,
     with_decimal_logarithms,
 )
-from symad.classroom.answers.asked import Asked, Layout
+from symad.classroom.answers.asked import Asked, Layout, components_of
 from symad.classroom.answers.diagnosis import corrected, is_asked
 from symad.classroom.answers.entry_answers import checked_entries, entry_question
 from symad.classroom.answers.implicit_problem import ImplicitProblem, implicit_problem, is_equation
@@ -125,7 +125,8 @@ def check_of(f: Any, x: Any, asked: Asked, mine: Any = "", other: Any = None) ->
     `other` is the formula in which "log" has the base 10.
     """
     order, digits, reveal = asked.order, asked.digits, asked.reveal
-    if is_of_matrices(f, x, mine):
+    with_layout = asked.layout is not None and isinstance(x, str) and len(components_of(f)) == 1
+    if is_of_matrices(f, x, mine) or with_layout:
         return partial(checked_matrices, question=MatrixQuestion(f, x, asked))
     if is_equation(f, x):
         return partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))

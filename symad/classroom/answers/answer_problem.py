@@ -56,6 +56,7 @@ class AnswerProblem:
     digits: int = DIGITS  # significant digits that decimal numbers need; 0: exact
     reveal: Reveal = "always"
     otherwise: AnswerProblem | None = None  # the problem with "log" to base 10
+    others: tuple[sp.Symbol, ...] = ()  # variables that are held fixed
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -119,7 +120,7 @@ class AnswerProblem:
     @property
     def own_names(self) -> dict[str, sp.Symbol]:
         """Further names that an answer may use."""
-        return {}
+        return {symbol.name: symbol for symbol in self.others}
 
     def derivative_named(self, text: str) -> sp.Expr | None:
         """Return the value of a left side that only this kind of question has."""

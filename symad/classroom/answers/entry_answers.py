@@ -97,6 +97,8 @@ class EntryQuestion:
                 before = (sp.diff(formula, *inner) if inner else formula).xreplace(others)
                 where = {last: point[last]} if last in point and point[last] != last else last
                 built = derivative_problem(before, where, 1, options.digits, options.reveal)
+                fixed = tuple(symbol for symbol in self.symbols if symbol != last)
+                built = replace(built, at={**others, **built.at} if point else built.at, others=fixed)
             self._problems[place] = built
         return self._problems[place]
 
@@ -157,6 +159,7 @@ class EntryQuestion:
 
     def _grid_of(self, left: str) -> Grid:
         """Return the place or the array of places that a left side names."""
+        left = self._without_point(left)
         bare, side = _bare(left), left_side(operators(left, "D"))
         if not bare:
             return self.grid
@@ -180,6 +183,16 @@ class EntryQuestion:
         except ArgumentError:
             pass
         raise refusal(f"the left side {left.strip()!r}", do="write ∇f = (..., ...), H = [[...], [...]] or f_x = ...")
+
+    def _without_point(self, left: str) -> str:
+        """Return a left side without the point of the question: f_x(2, 1) is f_x."""
+        values = list(self.x.values()) if isinstance(self.x, dict) else []
+        match = re.search(r"\(([-\d\s.,/]+)\)\s*$", left)
+        numbers = match[1].split(",") if match is not None else []
+        is_point = len(numbers) == len(values) and all(
+            sp.Rational(number.strip() or "nan") == value for number, value in zip(numbers, values, strict=True)
+        )
+        return left[: match.start()] if match is not None and is_point else left
 
     def _partials(self, component: int, order: int) -> Grid:
         numbers = range(len(self.symbols))

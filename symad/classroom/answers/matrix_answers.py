@@ -5,6 +5,8 @@ An answer with dX is compared with the change along dX, another one with the gra
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -85,7 +87,9 @@ class MatrixQuestion:
             except ZeroDivisionError:  # det(X^T X) is 0 where X has more columns than rows
                 continue
             try:
-                yield value_of(tree, values, where), right
+                written = value_of(tree, {**values, "I": self._unit(tree, values)}, where)
+                is_row = shape(written) == shape(right)[::-1] and 1 in shape(right) if shape(right) else False
+                yield written.T if is_row and self.layout in (None, "either") else written, right
             except ZeroDivisionError:
                 raise refusal(f"{where}, which has no value", do="write a formula that has values everywhere") from None
             except ArgumentError:
@@ -94,29 +98,35 @@ class MatrixQuestion:
                 what = f"{where}, which is right only where the matrices are square"
                 raise refusal(what, do="write a formula whose shapes fit for all sizes") from None
 
+    def _unit(self, tree: sp.Expr, values: Mapping[str, Any]) -> Any:
+        """Return the unit matrix of the size that an answer needs."""
+        fitted = copy.deepcopy(self.shapes)
+        with contextlib.suppress(ArgumentError):
+            fitted.of(tree, "")
+        labels = (
+            (label, name, side) for name in sorted(self.names) for side, label in enumerate(self.shapes.letter(name))
+        )
+        of_unit = fitted.size("I rows")
+        sizes = [(shape(values[name]) or (1, 1))[side] for label, name, side in labels if fitted.size(label) == of_unit]
+        return mp.eye(sizes[0]) if sizes else values["I"]
+
     def mistake(self, text: str, where: str) -> Mistake | None:
         """Return what is wrong with a side; None if it is right."""
-        tree = read_matrices(text, self.names, where)
+        tree = read_matrices(text, self.names | {"I"}, where)
         for written, right in self.pairs(tree, where, self.said):
-            if are_equal(written, right) or (self._is_turned(written, right) and self._takes_both(right, where)):
+            is_turned = shape(right) is not None and shape(written) is not None and are_equal(written, right.T)
+            if are_equal(written, right) or (is_turned and self.layout == "either"):
                 continue
-            if self._is_turned(written, right):
+            if is_turned and self.layout is None:
+                do = "write it in the shape of the variable, a Jacobian with a row for each result, or choose a layout"
+                raise refusal(f"{where}, which is the transposed derivative", why="books have two layouts", do=do)
+            if is_turned:
                 return Mistake("layout", (f"It is transposed: the question asks for the {self.layout} layout",))
             if shape(written) != shape(right):
                 words = f"it has the shape {shape(written) or 'of a number'}, not {shape(right) or 'of a number'}"
                 return Mistake("shape", (words,))
             return self._named_mistake(tree, where, written, right)
         return None
-
-    def _is_turned(self, written: Any, right: Any) -> bool:
-        return shape(right) is not None and shape(written) is not None and are_equal(written, right.T)
-
-    def _takes_both(self, right: Any, where: str) -> bool:
-        """Whether a transposed answer is right: it is chosen so, or a row for a column; else it is asked back."""
-        if self.layout is None and 1 not in (right.cols, right.rows):
-            do = "write it in the shape of the variable, and a Jacobian with a row for each result, or choose a layout"
-            raise refusal(f"{where}, which is the transposed derivative", why="books have two layouts", do=do)
-        return self.layout in (None, "either")
 
     def _named_mistake(self, tree: sp.Expr, where: str, written: Any, right: Any) -> Mistake:
         for name in sorted(self.names - self.said.keys() - {self.x, f"d{self.x}"}):

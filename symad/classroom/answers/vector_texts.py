@@ -78,7 +78,9 @@ def vector_parts(side: str, count: int) -> list[str]:
     factor = re.sub(r"(?:[·*×]|\\cdot|\\times)?\s*$", "", before)
     factor = f"({factor})" if factor.strip("-−+ 0123456789") else factor.replace("+", "").strip()
     parts = _inside(whole, count)
-    return [f"{factor}({text}){after}" for text in parts] if factor or after else parts
+    if not (factor or after):
+        return parts
+    return [f"{factor}{text if text[:1] == '[' else f'({text})'}{after}" for text in parts]
 
 
 def dot_product(side: str, count: int) -> str:

@@ -79,9 +79,7 @@ class Derivation(Shown):
 
 
 @public_api
-def steps(
-    f: Any, x: Any, *, order: int = 1, at: Any = None, along: Any = None, detail: Detail = "short"
-) -> Derivation:
+def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, along: Any = None, detail: Detail = "short") -> Derivation:
     """Return the derivative of f in x, line by line, each with its rule, as a textbook writes it.
 
     f is a formula in a string, a SymPy expression, or a function of one argument; x is a symbol or its name. With a

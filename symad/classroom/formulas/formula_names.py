@@ -269,7 +269,7 @@ def reciprocal(of: FormulaValue) -> FormulaValue:
     if of.expression.is_zero:
         raise Refused("a division by zero", "divide by what is not zero")
     minus = constant(sp.Integer(-1))
-    if not of.factors:
+    if not of.factors or not of.expression.is_commutative:  # (A B)^-1 is not A^-1 B^-1
         return power(of, minus)
     parts = [power(FormulaValue(factor, _size(factor) if factor.is_number else None), minus) for factor in of.factors]
     return product(parts)

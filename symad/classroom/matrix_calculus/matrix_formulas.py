@@ -26,7 +26,7 @@ _MARKS = re.compile(
     r"(?<=[A-Za-df-z)\]}])\s*\^\{?\s*-?\s*T(?![a-z])|ᵀ|⊤|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det|softmax|diag)(?![a-z])"
 )
 _LETTER = r"d[A-Za-z](?![a-z])|[A-Za-zα-ω](?:_\d|[₀-₉])?"
-_BASE = rf"({ROUND}|(?:{_LETTER}))"
+_BASE = rf"((?:softmax|diag)\s*{ROUND}|{ROUND}|(?:{_LETTER}))"
 _PLAIN: list[tuple[str, Any]] = [
     (r"[ᵀ⊤]", "^T"),
     (r"⁻\^T", "^{-T}"),
