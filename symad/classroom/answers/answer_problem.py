@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
-from typing import Any, Literal, get_args
+from dataclasses import field, fields, replace
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import sympy as sp
@@ -34,6 +34,8 @@ MOST_DIGITS = 15
 DIGITS = 2  # default of the significant digits that decimal numbers need
 _OF_SIGNS = (sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.Piecewise)  # a question about signs
 _ROUNDED = 13  # digits that only a computed number has
+
+Problem = TypeVar("Problem", bound="AnswerProblem")
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,11 @@ def problem_of(f: Any, x: Any, order: int, digits: int, reveal: Reveal) -> Answe
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else derivative_problem(other, x, order, digits, reveal)
     return AnswerProblem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise)
+
+
+def of_kind(kind: type[Problem], problem: AnswerProblem, **more: Any) -> Problem:
+    """Return a problem as one of another kind."""
+    return kind(**{entry.name: getattr(problem, entry.name) for entry in fields(AnswerProblem) if entry.init}, **more)
 
 
 def with_decimal_logarithms(text: Any) -> Any:

@@ -368,7 +368,13 @@ def _carried(place: Place, answer: CheckedAnswer, all_checked: list[tuple[Place,
         return answer
     for lower, before in all_checked:
         extra = [k for k in set(place[1:]) if tuple(sorted((*lower[1:], k))) == place[1:]]
-        if before.right is not False or before.written is None or lower[0] != place[0] or not extra:
+        if (
+            before.right is not False
+            or before.written is None
+            or before.problem.at
+            or lower[0] != place[0]
+            or not extra
+        ):
             continue
         by = answer.problem.symbols[0]
         if agreement(sp.diff(before.written, by), answer.written):

@@ -23,7 +23,7 @@ from symad.classroom.answers.asked import Asked
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.equality.equality import Agreement
 from symad.classroom.matrix_calculus.differentials import Differentials
-from symad.classroom.matrix_calculus.matrix_formulas import NUMBER, Shapes, letters, read_matrices, with_conditions
+from symad.classroom.matrix_calculus.matrix_formulas import MatrixFormula, read_matrices
 from symad.classroom.matrix_calculus.matrix_values import (
     DIGITS,
     PLANS,
@@ -49,18 +49,15 @@ _FACTORS = {
 _BY = Agreement(True, by="on random matrices of several sizes")
 
 
-class MatrixQuestion:
-    """A formula of matrices, its variable, and the values of its derivative by sizes."""
+class MatrixQuestion(MatrixFormula):
+    """A question about a formula of matrices, and the values of its derivative by sizes."""
 
     def __init__(self, f: str, x: str, asked: Asked) -> None:
         if asked.order != 1:
             raise refusal(f"order={asked.order} of a formula of matrices", do="ask for the first derivative")
-        formula, self.said = with_conditions(f)
-        self.text, self.x, self.layout = formula, x, asked.layout
-        self.names, self.shapes = letters(formula) | {x, f"d{x}"}, Shapes()
-        self.f = read_matrices(formula, self.names, "the question")
-        self.is_number = self.shapes.of(self.f, "the question") == NUMBER
-        self._known: dict[Any, Any] = {}
+        super().__init__(f, x)
+        self.layout = asked.layout
+        self._known: dict[Any, tuple[Any, Any]] = {}
         symbols = (sp.Symbol(x, real=True),)
         directions: dict[Any, Any] = {(1,): [sp.S.One]}
         self.problem = AnswerProblem(sp.Symbol(f), symbols, {}, directions, 1, False, "f", reveal=asked.reveal)
@@ -71,16 +68,16 @@ class MatrixQuestion:
         if key not in self._known:
             values = random_values(self.names, self.shapes, plan, said)
             if by_change:
-                self._known[key] = values, change(self.f, values, self.x, values[f"d{self.x}"])
+                self._known[key] = values, change(self.f, values, self.x.name, values[self.dx.name])
             else:
-                slopes = derivative(self.f, values, self.x)
+                slopes = derivative(self.f, values, self.x.name)
                 turned = self.layout == ("numerator" if self.is_number else "denominator")
                 self._known[key] = values, slopes.T if turned else slopes
         return self._known[key]
 
     def pairs(self, tree: sp.Expr, where: str, said: Mapping[str, str]) -> Iterator[tuple[Any, Any]]:
         """Yield the value of an answer and the right one, at matrices of each of the sizes."""
-        by_change = tree.has(sp.Symbol(f"d{self.x}", commutative=False))
+        by_change = tree.has(self.dx)
         for plan in PLANS:
             try:
                 values, right = self.expected(plan, by_change, said)
@@ -88,7 +85,8 @@ class MatrixQuestion:
                 continue
             try:
                 written = value_of(tree, {**values, "I": self._unit(tree, values)}, where)
-                is_row = shape(written) == shape(right)[::-1] and 1 in shape(right) if shape(right) else False
+                sides = shape(right) or (0, 0)
+                is_row = 1 in sides and shape(written) == sides[::-1]
                 yield written.T if is_row and self.layout in (None, "either") else written, right
             except ZeroDivisionError:
                 raise refusal(f"{where}, which has no value", do="write a formula that has values everywhere") from None
@@ -129,7 +127,7 @@ class MatrixQuestion:
         return None
 
     def _named_mistake(self, tree: sp.Expr, where: str, written: Any, right: Any) -> Mistake:
-        for name in sorted(self.names - self.said.keys() - {self.x, f"d{self.x}"}):
+        for name in sorted(self.names - self.said.keys() - {self.x.name, self.dx.name}):
             rows, columns = self.shapes.letter(name)
             said = "symmetric" if rows == columns != "1" else "sum 1" if columns == "1" != rows else ""
             if not said or not all(are_equal(*pair) for pair in self.pairs(tree, where, {**self.said, name: said})):
@@ -149,7 +147,7 @@ class MatrixQuestion:
     def explained(self) -> tuple[Formula, ...]:
         """Return the derivation of the right answer; nothing if no rule of differentials is known."""
         try:
-            lines = Differentials(self.problem.formula.name, self.x).lines
+            lines = Differentials(self.problem.formula.name, self.x.name).lines
         except (ArgumentError, RuleError, InvariantError):
             return ()
         return tuple(Formula(line.after, line.before if line.starts else Nothing(), line.reason) for line in lines)

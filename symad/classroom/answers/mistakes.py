@@ -7,6 +7,7 @@ that agrees with the pupil's line at random points, and then by `agreement`, is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement, islice
@@ -278,14 +279,13 @@ def _lengths(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterator
     length = sp.sqrt(sp.Add(*(entry**2 for entry in entries)))
     first = next(entry for entry in entries if entry != 0)
     ratios = [sp.nsimplify(entry / first) for entry in entries]
-    longer = sp.ilcm(*(ratio.q for ratio in ratios if ratio.is_Rational)) / first
+    longer = math.lcm(*(int(ratio.q) for ratio in ratios if ratio.is_Rational)) / first
     if sp.simplify(length - 1) != 0:
         words: Words = ("You divided by the length of the direction, ", length, ", but it is taken as it is")
         yield Wrong("normalised direction", words, right / length)
     elif longer != 1:
-        words = "You did not divide by the length of the direction: here it has the length 1"
-        for sign in (1, -1):
-            yield Wrong("direction not normalised", (words,), right * longer * sign)
+        words = ("You did not divide by the length of the direction: here it has the length 1",)
+        yield from (Wrong("direction not normalised", words, right * longer * sign) for sign in (1, -1))
 
 
 def _multiples(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:

@@ -13,7 +13,7 @@ from mpmath import mp
 from codegen.records import dataclass
 from symad.classroom.answers.answer_lines import AnswerStep
 from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
-from symad.classroom.answers.answer_problem import AnswerProblem, derivative_problem, smooth
+from symad.classroom.answers.answer_problem import AnswerProblem, derivative_problem, of_kind, smooth
 from symad.classroom.answers.answer_statements import lines_of
 from symad.classroom.answers.asked import Asked
 from symad.classroom.answers.mistakes import Mistake
@@ -27,24 +27,37 @@ ORDER = sp.Symbol("n", integer=True, nonnegative=True)
 _ORDERS = range(9)  # at which a formula in n is compared
 _FURTHER = (8, 12, 17)  # from which to the next one it is differentiated
 _FEW = 4  # first orders for which a formula need not hold, if it says so
+_SAME = mp.mpf(10) ** -8
 _NTH = re.compile(
     r"[A-Za-z]\s*(?:\^\s*\{?\s*\(\s*n\s*\)\s*\}?|⁽ⁿ⁾)\s*(?:\(\s*[\w./-]+\s*\))?|D\s*\^\s*\{?n\}?\s*[A-Za-z]?(?:\(\w\))?"
-    r"|\(?(?:\\frac\s*\{\s*d\s*\^\s*\{?n\}?\s*[A-Za-z]?\s*\}\s*\{\s*d\s*\w\s*\^\s*\{?n\}?\s*\}|d\^\{?n\}?\s*[A-Za-z]?/d\w\^\{?n\}?)"
-    r"\s*\(?[A-Za-z]?(?:\(\w\))?\)*"
+    r"|\(?(?:\\frac\s*\{\s*d\s*\^\s*\{?n\}?\s*[A-Za-z]?\s*\}\s*\{\s*d\s*\w\s*\^\s*\{?n\}?\s*\}"
+    r"|d\^\{?n\}?\s*[A-Za-z]?/d\w\^\{?n\}?)\s*\(?[A-Za-z]?(?:\(\w\))?\)*"
 )
 _FROM = re.compile(
     r"[,;(]?\s*(?:for|für|pour|\\text\s*\{[^{}]*\})?\s*n\s*(≥|>=|\\geq?(?:slant)?|>)\s*([0-9])\s*\)?\.?\s*$",
     re.MULTILINE,
 )
 _ABSENT = re.compile(
-    r"do(?:es)?\s*(?:not|n.t)\s*exist|\bDNE\b|∄|\\nexists|not\s+(?:be\s+)?(?:differentiable|defined)|no\s+derivative|undefined"
-    r"|existiert\s+nicht|nicht\s+(?:differenzierbar|definiert)|n.existe\s+pas|(?:non|pas)\s+dérivable|no\s+existe|non\s+esiste|não\s+existe",
+    r"do(?:es)?\s*(?:not|n.t)\s*exist|\bDNE\b|∄|\\nexists|not\s+(?:be\s+)?(?:differentiable|defined)|no\s+derivative"
+    r"|undefined|existiert\s+nicht|nicht\s+(?:differenzierbar|definiert)|n.existe\s+pas|(?:non|pas)\s+dérivable"
+    r"|no\s+existe|non\s+esiste|não\s+existe",
     re.IGNORECASE,
 )
 _SIDED = re.compile(
-    r"[a-z]'\s*(?:_?\{?\s*(?P<low>[-−+])\s*\}?\s*\(\s*[-\w./]+\s*\)|\(\s*[-\w./]+?\s*\^?\{?(?P<high>[-−+])\}?\s*\))\s*=\s*(?P<value>[^=,;]+)"
+    r"[a-z]'\s*(?:_?\{?\s*(?P<low>[-−+])\s*\}?\s*\(\s*[-\w./]+\s*\)|\(\s*[-\w./]+?\s*\^?\{?(?P<high>[-−+])\}?\s*\))\s*="
+    r"\s*(?P<value>[^=,;]+?)\s*(?=$|[,;]|\b(?:so|and|und|et|hence|also|thus)\b)"
 )
 _ENDLESS = re.compile(r"∞|\\infty|infinity|unendlich|infini", re.IGNORECASE)
+_RATIOS: tuple[tuple[str, str, Callable[[int, Any], Any]], ...] = (
+    ("wrong sign", "The sign is wrong for every n", lambda n, first: -1),
+    ("wrong sign", "The sign alternates with n, or should", lambda n, first: first / abs(first) * (-1) ** (n - 1)),
+    ("factorial", "You left out n!", lambda n, first: 1 / mp.factorial(n)),
+    ("factorial", "There is no n! in it", lambda n, first: mp.factorial(n)),
+    ("factorial", "The factorial is shifted by one", lambda n, first: n),
+    ("factorial", "The factorial is shifted by one", lambda n, first: mp.mpf(1) / n),
+    ("chain rule", "Each order brings the inner derivative once more: its power is wrong", lambda n, first: first**n),
+    ("constant", "It is a multiple of the right one", lambda n, first: first),
+)
 
 
 @dataclass(frozen=True)
@@ -76,24 +89,26 @@ class NthProblem(AnswerProblem):
             return Agreement(True)  # a left side
         verdicts = {n: agreement(self.derivative(n), _at(written, n)) for n in _ORDERS if n >= self.lowest}
         failing = [n for n, verdict in verdicts.items() if verdict.equal is False]
-        if failing == [0] and not _at(written, 0).is_finite and not _at(written, 0).free_symbols:
+        if failing == [0] and not (_at(written, 0).is_finite or _at(written, 0).free_symbols):
             failing = []  # (n - 1)! is for n from 1 on
         if failing and max(failing) < _FEW and not self.lowest:
             do = f"write its condition n ≥ {max(failing) + 1} beside it, or a formula for all n"
             raise refusal(f"a formula that holds for n ≥ {max(failing) + 1} only", do=do)
         if failing:
             witness = verdicts[failing[-1]].witness
-            at = None if witness is None or witness.at is None else {ORDER: sp.Integer(failing[-1]), **witness.at}
-            return Agreement(False, witness=None if at is None else replace(witness, at=at))
-        x = self.symbols[0]
-        if self.at:
-            steps = [agreement(self.derivative(n), _at(written, n)) for n in _FURTHER]
-        else:
-            steps = [agreement(sp.diff(_at(written, n), x), _at(written, n + 1)) for n in _FURTHER]
-        sure = all(
-            verdict.equal for verdict in (*verdicts.values(), *steps) if verdict.equal is not None or verdict.points
+            is_shown = witness is not None and witness.at is not None
+            shown = replace(witness, at={ORDER: sp.Integer(failing[-1]), **witness.at}) if is_shown else None  # type: ignore
+            return Agreement(False, witness=shown)
+        steps = [
+            agreement(self.derivative(n), _at(written, n))
+            if self.at
+            else agreement(sp.diff(_at(written, n), self.symbols[0]), _at(written, n + 1))
+            for n in _FURTHER
+        ]
+        decided = [verdict for n, verdict in verdicts.items() if n or verdict.points]  # (n - 1)! has no value at 0
+        return Agreement(
+            True if all((*decided, *steps)) else None, by="for n = 0 to 8, and by differentiation from n to n + 1"
         )
-        return Agreement(True if sure else None, by="for n = 0 to 8, and by differentiation from n to n + 1")
 
     def own_mistakes(self, written: sp.Expr) -> list[tuple[str, str]]:
         """Return the mistake that the ratios of the written formula to the derivatives show."""
@@ -105,24 +120,12 @@ class NthProblem(AnswerProblem):
                     ("wrong order", f"This is the derivative of order n {'+' if by > 0 else '-'} 1: shift n by one")
                 ]
         ratios = [_ratio(_at(written, n), self.derivative(n)) for n in range(1, 6)]
-        if any(ratio is None for ratio in ratios):
-            return []
-        ways: list[tuple[str, str, Callable[[int], Any]]] = [
-            ("wrong sign", "The sign is wrong for every n", lambda n: -1),
-            ("wrong sign", "The sign alternates with n", lambda n: (-1) ** n),
-            ("wrong sign", "The sign alternates with n, the other way round", lambda n: -((-1) ** n)),
-            ("factorial", "You left out n!", lambda n: 1 / mp.factorial(n)),
-            ("factorial", "There is no n! in it", lambda n: mp.factorial(n)),
-            ("factorial", "The factorial is shifted by one", lambda n: n),
-            ("factorial", "The factorial is shifted by one", lambda n: mp.mpf(1) / n),
-            ("chain rule", "Each order brings the inner derivative once more: its power is wrong", lambda n: ratios[0] ** n),
-            ("constant", "It is a multiple of the right one", lambda n: ratios[0]),
-        ]  # fmt: skip
-        return [
-            (kind, words)
-            for kind, words, law in ways
-            if all(abs(ratio - law(n)) < mp.mpf(10) ** -12 * abs(ratio) for n, ratio in enumerate(ratios, 1))
-        ][:1]
+
+        def follow(law: Callable[[int, Any], Any]) -> bool:
+            return all(abs(ratio - law(n, ratios[0])) < _SAME * abs(ratio) for n, ratio in enumerate(ratios, 1))
+
+        laws = _RATIOS if None not in ratios else ()
+        return [(kind, words) for kind, words, law in laws if follow(law)][:1]
 
 
 def _at(written: sp.Expr, n: int) -> sp.Expr:
@@ -132,14 +135,12 @@ def _at(written: sp.Expr, n: int) -> sp.Expr:
 def _ratio(above: sp.Expr, below: sp.Expr) -> Any:
     """Return a quotient that is the same number at two points, else None."""
     quotient = above / below if below != 0 else sp.nan
-    values = [
-        sp.N(quotient.subs(dict.fromkeys(quotient.free_symbols, at)), 30)
-        for at in (sp.Rational(7, 10), sp.Rational(13, 9))
-    ]
+    points = (dict.fromkeys(quotient.free_symbols, sp.Rational(*at)) for at in ((7, 10), (13, 9)))
+    values = [sp.N(quotient.subs(point), 30) for point in points]
     if not all(value.is_real and value.is_finite and value != 0 for value in values):
         return None
     first, second = (mp.mpf(str(value)) for value in values)
-    return first if abs(first - second) < mp.mpf(10) ** -12 * abs(first) else None
+    return first if abs(first - second) < _SAME * abs(first) else None
 
 
 def nth_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswer]) -> Callable[[Any], CheckedAnswer]:
@@ -147,9 +148,6 @@ def nth_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswer])
     first = derivative_problem(f, x, 1, asked.digits, asked.reveal)
     if any(symbol.name == "n" for symbol in (*first.formula.free_symbols, *first.symbols)):
         raise refusal("a formula with n and its n-th derivative", do="rename n in the formula")
-    values = {
-        name: getattr(first, name) for name in ("formula", "symbols", "at", "directions", "count", "expansion", "name")
-    }
 
     def checked(mine: Any) -> CheckedAnswer:
         lowest = 0
@@ -157,7 +155,7 @@ def nth_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswer])
             lowest, mine = int(condition[2]) + (condition[1] == ">"), _FROM.sub("", mine)
         if lowest > _FEW:
             raise refusal(f"a formula for n ≥ {lowest}", do=f"give one that begins at {_FEW} or before")
-        return check(mine, NthProblem(**values, digits=asked.digits, reveal=asked.reveal, lowest=lowest))
+        return check(mine, of_kind(NthProblem, first, lowest=lowest))
 
     return checked
 
@@ -174,76 +172,58 @@ def existence_check(
         return None
     problem = problem if slope is None else smooth(problem)
     shown = why if problem.reveal == "always" else "compare the slopes on both sides of the point"
+    is_one_sided = "one side only" in why
 
     def checked(mine: Any) -> CheckedAnswer:
-        lines = [(number, line) for number, line in lines_of(mine) if not isinstance(line, str) or line.strip()]
-        absent = [(number, line) for number, line in lines if isinstance(line, str) and _ABSENT.search(line)]
-        sided = _sided(lines, problem, place)
-        if absent and slope is None and all(judged.right for judged in sided):
-            told = {judged.step.line for judged in sided} | {number for number, _ in absent}
-            others = [line for number, line in lines if number not in told and "=" in str(line)]
-            steps = (*sided, *(_said(number, line, not others) for number, line in absent))
-            words = ("The conclusion is right; the reasons have to be read by a teacher",)
-            mistakes = (Mistake("reasons", words),) if others else ()
-            line = AnswerLine(*absent[-1]) if others else None
-            return CheckedAnswer(problem, steps, None if others else True, line=line, mistakes=mistakes)
-        wrong = next((judged for judged in sided if not judged.right), None)
-        if wrong is not None:
-            words = (f"The slope on that side is another one: {shown}",)
-            at = AnswerLine(wrong.step.line, wrong.step.text)
-            return CheckedAnswer(problem, tuple(sided), False, line=at, mistakes=(Mistake("one-sided slope", words),))
-        if sided and not absent and slope is None:
-            return CheckedAnswer(problem, tuple(sided), True, finished="one side only" in why)
-        if absent:
-            words = ("It does exist: the slopes on both sides are equal",)
-            steps = (_said(*absent[-1], False),)
-            return CheckedAnswer(
-                problem, steps, False, line=AnswerLine(*absent[-1]), mistakes=(Mistake("no derivative", words),)
-            )
+        lines = [(number, line) for number, line in lines_of(mine) if isinstance(line, str) and line.strip()]
+        absent = [_said(number, line, slope is None) for number, line in lines if _ABSENT.search(line)]
+        sided = [_sided(number, match, problem, place) for number, line in lines for match in _SIDED.finditer(line)]
+        bad = next((judged for judged in (*sided, *absent) if not judged.right), None)
+        if bad is not None:
+            kind, words = "one-sided slope", f"The slope on that side is another one: {shown}"
+            if bad in absent:
+                kind, words = "no derivative", "It does exist: the slopes on both sides are equal"
+            return _wrong(problem, (*sided, *absent), bad.step, kind, words)
+        told = {judged.step.line for judged in (*sided, *absent)}
+        others = any("=" in line for number, line in lines if number not in told)
+        if absent and others:
+            words = "The conclusion is right; the reasons have to be read by a teacher"
+            return replace(_wrong(problem, (*sided, *absent), absent[-1].step, "reasons", words), right=None)
+        if absent or (sided and slope is None):
+            return CheckedAnswer(problem, (*sided, *absent), True, finished=bool(absent) or is_one_sided)
         if slope is not None:
             return check(mine, problem)
-        if isinstance(mine, str) and _ENDLESS.search(mine):
-            raise refusal(
-                "an infinite slope as the answer",
-                do="write 'does not exist', or that the tangent is vertical and so it does not exist",
-            )
-        answer = check(mine, problem)
-        if "one side only" in why:
-            raise refusal(
-                "a slope where f has values on one side only", do="write f'_+(a) = or f'_-(a) =, or 'does not exist'"
-            )
-        step = answer.steps[-1].step
-        mistakes = (Mistake("no derivative", (f"It does not exist: {shown}",)),)
-        at = AnswerLine(step.line, step.text)
-        return CheckedAnswer(problem, answer.steps, False, line=at, mistakes=mistakes)
+        if is_one_sided or (isinstance(mine, str) and _ENDLESS.search(mine)):
+            do = "write 'does not exist'" + (", or f'_+(a) = or f'_-(a) =" if is_one_sided else "")
+            raise refusal(f"an answer where {why}", do=do)
+        steps = check(mine, problem).steps
+        return _wrong(problem, steps, steps[-1].step, "no derivative", f"It does not exist: {shown}")
 
     return checked
 
 
-def _said(number: int, line: Any, right: bool) -> Judged:
+def _wrong(
+    problem: AnswerProblem, steps: tuple[Judged, ...], step: AnswerStep, kind: str, words: str
+) -> CheckedAnswer:  # fmt: skip
+    return CheckedAnswer(
+        problem, steps, False, True, AnswerLine(step.line, step.text), mistakes=(Mistake(kind, (words,)),)
+    )
+
+
+def _said(number: int, text: str, right: bool) -> Judged:
     by = Agreement(right, by="by difference quotients on both sides of the point")
-    return Judged(AnswerStep(number, str(line).strip(), sp.Symbol("absent")), right, {(1,): by}, {}, {})
+    return Judged(AnswerStep(number, text.strip(), sp.Symbol("absent")), right, {(1,): by}, {}, {})
 
 
-def _sided(lines: list[tuple[int, Any]], problem: AnswerProblem, place: sp.Expr) -> list[Judged]:
-    """Return the verdicts on one-sided derivatives such as f'_+(0) = 1."""
-    result: list[Judged] = []
-    matches = [(number, match) for number, line in lines if isinstance(line, str) for match in _SIDED.finditer(line)]
-    slopes = side_slopes(problem.formula, problem.symbols[0], place) if matches else []
-    for number, match in matches:
-        side = slopes[(match["low"] or match["high"]) == "+"]
-        text = _ABSENT.sub("", re.sub(r"\b(?:so|and|und|et|hence|also|thus)\b.*$", "", match["value"])).strip(" .$")
-        try:
-            value = sp.N(read_formula(text), 30)
-        except ArgumentError:
-            if not _ENDLESS.search(text):
-                raise
-            value = None
-        steep = side is None or abs(side) > 10**5
-        right = (
-            steep
-            if value is None
-            else not steep and abs(mp.mpf(str(value)) - side) < mp.mpf(10) ** -8 * (1 + abs(side))
-        )
-        result.append(_said(number, match[0], bool(right)))
-    return result
+def _sided(number: int, match: re.Match[str], problem: AnswerProblem, place: sp.Expr) -> Judged:
+    """Return the verdict on a one-sided derivative such as f'_+(0) = 1."""
+    side = side_slopes(problem.formula, problem.symbols[0], place)[(match["low"] or match["high"]) == "+"]
+    steep = side is None or abs(side) > 10**5
+    text = _ABSENT.sub("", match["value"]).strip(" .$")
+    try:
+        value = mp.mpf(str(sp.N(read_formula(text), 30)))
+    except ArgumentError:
+        if not _ENDLESS.search(text) and text:
+            raise
+        return _said(number, match[0], steep)
+    return _said(number, match[0], side is not None and not steep and abs(value - side) < _SAME * (1 + abs(side)))

@@ -11,7 +11,7 @@ import sympy as sp
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer
-from symad.classroom.answers.answer_problem import AnswerProblem, expansion_problem
+from symad.classroom.answers.answer_problem import AnswerProblem, expansion_problem, of_kind
 from symad.classroom.answers.asked import Asked
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.equality.equality import agreement
@@ -71,11 +71,7 @@ def taylor_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswe
     if not isinstance(x, Mapping) or len(x) != 1:
         raise refusal("a Taylor polynomial without a point", do='give one, as {"x": 0}')
     problem = expansion_problem(f, x, [1], asked.order, None, asked.digits, asked.reveal)
-    fields = {
-        name: getattr(problem, name)
-        for name in ("formula", "symbols", "at", "directions", "count", "expansion", "name")
-    }
-    taylor = TaylorProblem(**fields, taylor=True, digits=asked.digits, reveal=asked.reveal)
+    taylor = of_kind(TaylorProblem, problem)
     (symbol,) = taylor.symbols
     plain = sp.Symbol(symbol.name, real=True)
 
@@ -104,8 +100,8 @@ def taylor_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswe
                 answer, right=False, line=AnswerLine(last.line, last.text), mistakes=(Mistake("degree", words),)
             )
         for number, text, written in remainders if answer.right else ():
-            if (words := _wrong_remainder(taylor, written, step)) is not None:
-                mistakes = (Mistake("remainder", (words,)),) if words else ()
+            if (what := _wrong_remainder(taylor, written, step)) is not None:
+                mistakes = (Mistake("remainder", (what,)),) if what else ()
                 return replace(answer, right=False, line=AnswerLine(number, text), mistakes=mistakes)
         return replace(answer, finished=bool(rest.is_polynomial(plain))) if answer.right else answer
 

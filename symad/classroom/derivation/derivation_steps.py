@@ -83,11 +83,11 @@ def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, along: Any = None, 
     """Return the derivative of f in x, line by line, each with its rule, as a textbook writes it.
 
     f is a formula in a string, a SymPy expression, or a function of one argument; x is a symbol or its name. With a
-    list of symbols, f is differentiated in each (the gradient), with order=2 the Hessian follows. An equation such as
-    "x^2 + y^2 = 25" gives y' where y depends on x, and a pair (x(t), y(t)) with "t" the slope of the curve. `along` is a
-    direction, taken as it is written: "(3, 4)/5" has the length 1. Formulas of matrices, such as "x^T A x", "tr(A X)" or
-    "log det X", are derived by differentials. `at` is a point at which the derivative is evaluated, or is said not to
-    exist. `detail="full"` gives every rule its own line.
+    list of symbols, f is differentiated in each (the gradient), with order=2 the Hessian follows, with `along` the
+    derivative in a direction, taken as it is written: "(3, 4)/5" has the length 1. An equation such as
+    "x^2 + y^2 = 25" gives y' where y depends on x, and a pair (x(t), y(t)) with "t" the slope of the curve. Formulas of
+    matrices, such as "x^T A x" or "log det X", are derived by differentials. `at` is a point at which the derivative is
+    evaluated, or is said not to exist. `detail="full"` gives every rule its own line.
 
     ArgumentError for what cannot be read, RuleError for a function without a derivative, LimitError for a formula that
     nobody would differentiate by hand.

@@ -84,8 +84,9 @@ class Question:
 
     def _as_read(self) -> AnswerProblem:
         formula, x = self._read()
-        directions = self.directions[0] if self.order is not None else list(self.directions)
-        return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
+        order = self.order if isinstance(self.order, int) else None
+        directions = self.directions[0] if order is not None else list(self.directions)
+        return expansion_problem(formula, x, directions, order, self.epsilons or None, self.digits, self.reveal)
 
     def _read(self) -> tuple[Any, Any]:
         """Return the formula, or the list of formulas, and the variables, at the point if there is one."""

@@ -16,12 +16,9 @@ from codegen.records import dataclass
 from symad.classroom.matrix_calculus.matrix_formulas import (
     NUMBER,
     ONES,
-    Shapes,
+    MatrixFormula,
     groups,
-    letters,
-    read_matrices,
     repeated,
-    with_conditions,
 )
 from symad.classroom.matrix_calculus.matrix_values import DIGITS, PLANS, are_equal, change, random_values, value_of
 from symad.display.notation import Determinant, Norm, NumberOf, Total, Trace, Transposed
@@ -53,27 +50,18 @@ class DifferentialLine:
     starts: bool = False
 
 
-class Differentials:
+class Differentials(MatrixFormula):
     """The derivation of a derivative by differentials, its result, and what it is called."""
 
     def __init__(self, text: str, x: str) -> None:
-        formula, self.said = with_conditions(text)
-        self.names = letters(formula) | {x, f"d{x}"}
-        self.shapes, self.x = Shapes(), sp.Symbol(x, commutative=False)
-        self.f = read_matrices(formula, self.names, "the question")
-        self.shape, self.rules = self.shapes.of(self.f, "the question"), dict[str, None]()
-        self.dx, self.df = sp.Symbol(f"d{x}", commutative=False), sp.Symbol("df", commutative=False)
+        super().__init__(text, x)
+        self.rules, self.df = dict[str, None](), sp.Symbol("df", commutative=False)
         if not self.f.has(self.x):
             raise refusal(f"the derivative in {x} of a formula without it", do=f"write a formula of {x}")
         self.result: sp.Expr = sp.S.Zero
         self.name = self.df
         self.lines: tuple[DifferentialLine, ...] = tuple(self._lines())
         self._check()
-
-    @property
-    def is_number(self) -> bool:
-        """Whether f is a number, so that there is a gradient."""
-        return self.shape == NUMBER
 
     @property
     def notes(self) -> list[str]:

@@ -38,6 +38,7 @@ _PLAIN: list[tuple[str, Any]] = [
     (r"(?<![a-zA-Z])(tr|trace|det)\s+([A-Z])(?=\s*(?:$|[-+*/)=|]))", r"\1(\2)"),
 ]
 _TRANSPOSED = re.compile(rf"(?<![a-z]){_BASE}\s*\^\s*(?:T|\{{\s*(-?)\s*T\s*\}}|\((-?)\s*T\s*\))")
+_OF_ONES = re.compile(r"transposed\(([a-z])\)\s*1(?![\d.])")  # y^T 1, where 1 is a column of ones
 HEADS: dict[str, Any] = {
     "tr": Trace, "trace": Trace, "det": Determinant, "norm": Norm, "transposed": Transposed, "sum": Total,
     "softmax": sp.Function("softmax"), "diag": sp.Function("diag"),
@@ -91,10 +92,11 @@ def plain_text(text: str) -> str:
     text = normalized(text)
     for pattern, put in _PLAIN:
         text = re.sub(pattern, put, text)
+    text = re.sub(r"(?<![\d.])1\s*\^\s*\{?T\}?\s*([a-z])(?![a-z])", r"transposed(\1) 1", text)
     while (match := _TRANSPOSED.search(text)) is not None:
         base = f"({match[1]})^(-1)" if match[2] or match[3] else match[1]
         text = f"{text[: match.start()]}transposed({base}) {text[match.end() :]}"
-    return text
+    return _OF_ONES.sub(r"sum(\1)", text)
 
 
 def letters(text: str) -> set[str]:
@@ -217,3 +219,19 @@ def groups(factors: Sequence[Any], shapes: Shapes) -> Iterator[list[Any]]:
             start = place + 1
     if start < len(kept):
         yield [factor for _, part in kept[start:] for factor in part]
+
+
+class MatrixFormula:
+    """A formula of matrices, its variable, the shapes of its letters, and what it says of them."""
+
+    def __init__(self, text: str, x: str) -> None:
+        formula, self.said = with_conditions(text)
+        self.variable, self.names, self.shapes = x, letters(formula) | {x, f"d{x}"}, Shapes()
+        self.f = read_matrices(formula, self.names, "the question")
+        self.shape = self.shapes.of(self.f, "the question")
+        self.x, self.dx = (sp.Symbol(name, commutative=False) for name in (x, f"d{x}"))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether f is a number, so that there is a gradient."""
+        return self.shape == NUMBER

@@ -71,7 +71,7 @@ def value_of(part: Any, names: Names, where: str) -> Any:
     if part.is_Mul:
         return _product(values, where)
     if part.is_Pow:
-        return _power(*values, where)
+        return _power(values[0], values[1], where)
     first, name = values[0], part.func.__name__
     if isinstance(part, Trace | Determinant) and len(set(shape(first) or (1, 1))) > 1:
         _refuse(f"{name} of another shape", where)

@@ -1,4 +1,4 @@
-"""Questions of several kinds: right answers in many spellings, wrong ones with their mistakes, and what is asked back."""
+"""Questions of several kinds: right answers in many spellings, wrong ones and their mistakes, what is asked back."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def verdict_of(row: Judged) -> tuple[str, list[str]]:
         try:
             checked = check_derivative(row.answer, row.formula, row.x, **row.options)
         except ArgumentError as error:
-            assert str(error).count("\n") <= 3, error
             return "?", [str(error)]
     verdict = {True: "R" if checked.finished else "U", False: "W", None: "?"}[checked.right]
     return verdict, [mistake.kind for mistake in checked.mistakes]
