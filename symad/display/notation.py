@@ -315,6 +315,8 @@ def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
     Terms in symbols of levels follow the others: 1, eps_1, eps_2, eps_1 eps_2, eps_3...
     """
     terms = list(expression.args) if is_as_written(expression) else expression.as_ordered_terms()
+    if not expression.is_commutative:  # of matrices: A x - b
+        return sorted(terms, key=lambda term: term.could_extract_minus_sign())
     return sorted(terms, key=_tower)
 
 

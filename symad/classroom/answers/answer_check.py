@@ -104,8 +104,12 @@ def check_derivative(
     """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
 
     An equation such as x^2 + y^2 = 25 asks for dy/dx. In several variables the gradient is asked for, with order=2 the
-    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy. Questions such as x^T A x, tr(A X), log det X or ‖Ax - b‖² are of
-    matrices (capital letters) and columns (small ones); an answer may have dX in it.
+    Hessian, of several formulas the Jacobian: ∇f = (2xy, x^2), or lines f_x = 2xy. `order` may be the variables of a
+    mixed partial derivative, or "n" for a formula in n; `along` is a direction, taken as it is written; with `taylor`,
+    the polynomial of degree `order` about the point in x is asked for. Where f has no derivative at the point, "does
+    not exist" is right. Questions such as x^T A x, tr(A X), log det X or ‖Ax - b‖² are of matrices (capital letters)
+    and columns (small ones); an answer may have dX in it. `layout` says what becomes of a transposed answer:
+    "numerator", "denominator", "either", or None to ask back.
 
     `mine`, f, x, digits, reveal and each are as in `check_expansion`.
 
@@ -114,6 +118,8 @@ def check_derivative(
     False chain rule: You left out 2x, the inner derivative of sin(x²)
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
+    >>> check_derivative("12xy", "x^2 y^3", ["x", "y"], order=("x", "y", "y")).right
+    True
     """
     check = check_of(f, x, Asked(order, along, taylor, layout, digits, reveal), mine)
     return _each(mine, check) if each else check(mine)

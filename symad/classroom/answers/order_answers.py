@@ -196,7 +196,7 @@ def existence_check(
         if is_one_sided or (isinstance(mine, str) and _ENDLESS.search(mine)):
             do = "write 'does not exist'" + (", or f'_+(a) = or f'_-(a) =" if is_one_sided else "")
             raise refusal(f"an answer where {why}", do=do)
-        steps = check(mine, problem).steps
+        steps = tuple(replace(judged, right=False) for judged in check(mine, problem).steps)
         return _wrong(problem, steps, steps[-1].step, "no derivative", f"It does not exist: {shown}")
 
     return checked
