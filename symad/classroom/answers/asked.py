@@ -43,11 +43,6 @@ class Asked:
             raise refusal(f"order={self.order!r} along a direction", do="ask for the first derivative")
         object.__setattr__(self, "order", tuple(self.order) if isinstance(self.order, list) else self.order)
 
-    @property
-    def is_mixed(self) -> bool:
-        """Whether a partial derivative in named variables is asked for."""
-        return isinstance(self.order, tuple)
-
     def places(self, symbols: tuple[sp.Symbol, ...]) -> tuple[int, ...]:
         """Return the variables of a mixed partial derivative by their numbers, sorted."""
         names = [plain(symbol.name) for symbol in symbols]
@@ -58,7 +53,9 @@ class Asked:
         return tuple(sorted(map(names.index, asked)))
 
     def direction(self, count: int) -> list[sp.Expr]:
-        """Return the entries of the direction."""
+        """Return the entries of the direction; none without one."""
+        if self.along is None:
+            return []
         entries = vector_parts(self.along, count) if isinstance(self.along, str) else self.along
         parts = [read_formula(part) if isinstance(part, str) else sp.sympify(part) for part in entries or ()]
         if len(parts) != count or all(part == 0 for part in parts):

@@ -159,7 +159,8 @@ class EntryQuestion:
 
     def _grid_of(self, left: str) -> Grid:
         """Return the place or the array of places that a left side names."""
-        left = self._without_point(left)
+        point = ",".join(map(str, self.x.values())) if isinstance(self.x, dict) else ""
+        left = re.sub(rf"\({re.escape(point)}\)\s*$", "", re.sub(r",\s+", ",", left))  # f_x(2, 1) at (2, 1)
         bare, side = _bare(left), left_side(operators(left, "D"))
         if not bare:
             return self.grid
@@ -180,19 +181,9 @@ class EntryQuestion:
         try:
             if all(self._restates(place, text) for place, text in self._array(left, self.grid)):
                 return self.grid
-        except ArgumentError:
+        except ArgumentError:  # it is no vector of signs
             pass
         raise refusal(f"the left side {left.strip()!r}", do="write ∇f = (..., ...), H = [[...], [...]] or f_x = ...")
-
-    def _without_point(self, left: str) -> str:
-        """Return a left side without the point of the question: f_x(2, 1) is f_x."""
-        values = list(self.x.values()) if isinstance(self.x, dict) else []
-        match = re.search(r"\(([-\d\s.,/]+)\)\s*$", left)
-        numbers = match[1].split(",") if match is not None else []
-        is_point = len(numbers) == len(values) and all(
-            sp.Rational(number.strip() or "nan") == value for number, value in zip(numbers, values, strict=True)
-        )
-        return left[: match.start()] if match is not None and is_point else left
 
     def _partials(self, component: int, order: int) -> Grid:
         numbers = range(len(self.symbols))
@@ -271,9 +262,8 @@ def entry_question(f: Any, x: Any, asked: Asked) -> EntryQuestion | None:
 def _grid(question: EntryQuestion, asked: Asked) -> Grid:
     count, variables = len(question.components), len(question.symbols)
     whole = isinstance(asked.order, int) and not isinstance(asked.order, bool)
-    if asked.is_mixed or asked.along is not None:
-        variables_of_each = (ALONG,) if asked.along is not None else asked.places(question.symbols)
-        asked.along is not None and asked.direction(variables)
+    if isinstance(asked.order, tuple) or asked.along is not None:
+        variables_of_each = (ALONG,) if asked.direction(variables) else asked.places(question.symbols)
         places = tuple((component, *variables_of_each) for component in range(count))
         return places if count > 1 else places[0]
     most = MOST_ORDER if variables == 1 else 2 if count == 1 else 1
@@ -295,24 +285,22 @@ Check = Callable[[str, AnswerProblem], CheckedAnswer]
 
 def checked_entries(mine: Any, question: EntryQuestion, check: Check) -> CheckedAnswer:
     """Return the first entry that is not right, checked, else the last one, finished if all entries are present."""
-    transposed = replace(question, grid=tuple(zip(*question.grid, strict=True))) if question.is_jacobian else None
-    try:
-        checked = _checked(mine, question, check)
-    except ArgumentError:
-        if transposed is None or (other := _unless_unreadable(mine, transposed, check)) is None or not other.right:
-            raise
-        return _of_layout(other, question)
-    if checked.right is False and transposed is not None:
-        other = _unless_unreadable(mine, transposed, check)
-        return _of_layout(other, question) if other is not None and other.right and other.finished else checked
+    rows = question.grid if question.is_jacobian else ()
+    transposed = [replace(question, grid=tuple(zip(*rows, strict=True)))] if rows else []
+    checked, *others = (_attempted(mine, asked, check) for asked in (question, *transposed))
+    for other in others if isinstance(checked, ArgumentError) or checked.right is False else ():
+        if isinstance(other, CheckedAnswer) and other.right and (other.finished or isinstance(checked, ArgumentError)):
+            return _of_layout(other, question)
+    if isinstance(checked, ArgumentError):
+        raise checked
     return checked
 
 
-def _unless_unreadable(mine: Any, question: EntryQuestion, check: Check) -> CheckedAnswer | None:
+def _attempted(mine: Any, question: EntryQuestion, check: Check) -> CheckedAnswer | ArgumentError:
     try:
         return _checked(mine, question, check)
-    except ArgumentError:
-        return None
+    except ArgumentError as error:
+        return error
 
 
 def _of_layout(other: CheckedAnswer, question: EntryQuestion) -> CheckedAnswer:
@@ -334,8 +322,7 @@ def _checked(mine: Any, question: EntryQuestion, check: Check) -> CheckedAnswer:
     checked = [(place, check("\n" * (number - 1) + text, question.problem(place))) for place, number, text in entries]
     checked = [(place, _carried(place, answer, checked)) for place, answer in checked]
     first = next(((p, a) for right in (False, None) for p, a in checked if a.right is right), None)
-    asked, last = question.asked, dict(reversed(checked))
-    last |= dict(checked)
+    asked, last = question.asked, dict(checked)
     lower = [a for p, a in checked if p not in asked and a.right is False and not a.steps[-1].carried]
     parts = (*(last.get(place) for place in asked), *lower)
     if first is None:

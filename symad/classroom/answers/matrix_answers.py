@@ -140,6 +140,12 @@ class MatrixQuestion(MatrixFormula):
             if are_equal(written, right * mp.mpf(sp.N(factor))):
                 words = "You have the wrong sign" if factor == -1 else f"It is {factor} times the right one"
                 return Mistake(kind, (words,))
+        try:
+            fits = all(shape(value) == shape(other) for value, other in self.pairs(tree, where, self.said))
+        except ArgumentError:
+            fits = False
+        if not fits:
+            return Mistake("shape", ("Its shapes fit only where all matrices are square",))
         shown = [mp.nstr(part[0, 0] if shape(part) else part, 6) for part in (written, right)]
         words = f"on random matrices its first entry is {shown[0]}, and that of the right one {shown[1]}"
         return Mistake("another value", (words,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_lines import AnswerStep
+from symad.classroom.answers.answer_lines import AnswerStep, steps_of
 from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
 from symad.classroom.answers.answer_problem import AnswerProblem, derivative_problem, of_kind, smooth
 from symad.classroom.answers.answer_statements import lines_of
@@ -19,6 +20,7 @@ from symad.classroom.answers.asked import Asked
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.equality.slopes import side_slopes, slope_at
+from symad.classroom.equality.turns import turns
 from symad.classroom.formulas.read import read_formula
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
@@ -168,9 +170,12 @@ def existence_check(
     if problem.count != 1 or not problem.at or not place.is_number or problem.formula.free_symbols - {x}:
         return None
     slope, why = slope_at(problem.formula, x, place)
+    with contextlib.suppress(ArgumentError):
+        problem = smooth(problem)
+        if not turns([problem.formula]) and "one side only" not in why:  # it has a derivative by rules
+            slope, why = problem.truth[problem.terms[0]], ""
     if "no limit" in why:
         return None
-    problem = problem if slope is None else smooth(problem)
     shown = why if problem.reveal == "always" else "compare the slopes on both sides of the point"
     is_one_sided = "one side only" in why
 
@@ -196,7 +201,7 @@ def existence_check(
         if is_one_sided or (isinstance(mine, str) and _ENDLESS.search(mine)):
             do = "write 'does not exist'" + (", or f'_+(a) = or f'_-(a) =" if is_one_sided else "")
             raise refusal(f"an answer where {why}", do=do)
-        steps = tuple(replace(judged, right=False) for judged in check(mine, problem).steps)
+        steps = tuple(Judged(step, False, {}, {}, {}) for step in steps_of(mine, problem))
         return _wrong(problem, steps, steps[-1].step, "no derivative", f"It does not exist: {shown}")
 
     return checked

@@ -22,17 +22,15 @@ _JUMP = mp.mpf(10) ** -3
 
 def slope_at(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr | None, str]:
     """Return the slope of f at a place, None with the reason if there is none."""
+    middle, beside, slopes = _beside(f, x, place)
     with mp.workdps(DIGITS):
-        at = mp.mpf(sp.Float(sp.N(place, DIGITS), DIGITS)._mpf_)
-        middle, *beside = (_value(f, x, at + step) for step in (0, -_NEAR, -_NEARER, _NEAR, _NEARER))
         if middle is None or put(f, {x: place}) in (sp.zoo, sp.nan):
             return None, "the function is not defined there"
         if None in beside[:2] and None in beside[2:]:
             return None, "there are no values beside it"
-        if any(abs(value - middle) > _JUMP for value in beside if value is not None):
+        gaps = [mp.zero if value is None else abs(value - middle) for value in beside]
+        if any(nearer > _JUMP and near < 10 * nearer for near, nearer in (gaps[:2], gaps[2:])):
             return None, "the function jumps there"
-        steps = (-_NEAR, -_NEARER, _NEAR, _NEARER)
-        slopes = [None if value is None else (value - middle) / step for value, step in zip(beside, steps, strict=True)]
         sides = [(a, b) for a, b in (slopes[:2], slopes[2:]) if a is not None and b is not None]
         if any(abs(nearer) > 1 + 2 * abs(near) for near, nearer in sides):
             return None, "the slope grows without bound: the tangent is vertical"
@@ -46,15 +44,23 @@ def slope_at(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr | None, 
         return _shown(left), ""
 
 
-def side_slopes(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> list[mp.mpf | None]:
+def side_slopes(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[mp.mpf | None, mp.mpf | None]:
     """Return the difference quotients on the left and on the right; None where f has no value."""
+    _, left, _, right = _beside(f, x, place)[2]
+    return left, right
+
+
+def _beside(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[Any, list[Any], list[Any]]:
+    """Return f at a place, at four points beside it, and the slopes to these."""
+    steps = (-_NEAR, -_NEARER, _NEAR, _NEARER)
     with mp.workdps(DIGITS):
         at = mp.mpf(sp.Float(sp.N(place, DIGITS), DIGITS)._mpf_)
-        middle, *beside = (_value(f, x, at + step) for step in (0, -_NEARER, _NEARER))
-        return [
+        middle, *beside = (_value(f, x, at + step) for step in (0, *steps))
+        slopes = [
             None if value is None or middle is None else (value - middle) / step
-            for value, step in zip(beside, (-_NEARER, _NEARER), strict=True)
+            for value, step in zip(beside, steps, strict=True)
         ]
+        return middle, beside, slopes
 
 
 def _value(f: sp.Expr, x: sp.Symbol, place: mp.mpf) -> mp.mpf | None:

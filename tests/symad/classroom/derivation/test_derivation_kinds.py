@@ -165,3 +165,9 @@ def test_a_directional_derivative_is_the_gradient_times_the_direction_as_it_is_w
 def test_a_direction_that_does_not_fit_is_refused(f: Any, x: Any, along: Any, says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
         sa.steps(f, x, along=along)
+
+
+@pytest.mark.parametrize(("f", "at", "value"), [("x^3", 10**6, 3 * 10**12), ("e^(50x)", 2, 50 * sp.exp(100))])
+def test_a_steep_function_does_not_jump(f: str, at: int, value: Any) -> None:
+    assert sa.steps(f, "x", at=at).value == value
+    assert sa.check_derivative(str(value), f, {"x": at})
