@@ -294,6 +294,13 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         differing = [levels for levels, how in terms.items() if how.equal is False]
         verdicts = {False if any(_differs(step, expected[levels], written[levels]) for levels in differing) else None}
     right = False if False in verdicts else None if None in verdicts else True
+    if (
+        right
+        and step.general is not None
+        and not problem.expansion
+        and (other := _as_formula(step, problem)) is not None
+    ):
+        return other
     nowhere = (sp.pi**5 + sp.E, True)  # a value that nobody writes, where none of the cases holds
     whole = step.expression
     if right and whole.has(sp.Piecewise):
@@ -303,6 +310,18 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         if not _judged(replace(said, expression=whole), problem).right:
             return Judged(said, None, dict.fromkeys(terms, Agreement(None)), written, expected)
     return Judged(step, right, terms, written, expected)
+
+
+def _as_formula(step: AnswerStep, problem: AnswerProblem) -> Judged | None:
+    """Return the verdict on a formula that has the right value only at the point: 6x for the derivative of x³ at 2."""
+    (asked,) = problem.terms
+    point = {symbol: value for symbol, value in problem.at.items() if symbol not in problem.symbols}
+    written: Any = step.general.xreplace(point) if step.general is not None else sp.S.Zero
+    orders = [problem.general(asked[:count]) for count in range(len(asked), -1, -1)]
+    verdicts = [problem.agreement(formula, written) for formula in orders]
+    if any(verdict.equal is not False for verdict in verdicts):
+        return None
+    return Judged(step, False, {asked: verdicts[0]}, {asked: written}, {asked: orders[0]})
 
 
 def _differs(step: AnswerStep, expected: sp.Expr, written: sp.Expr) -> bool:

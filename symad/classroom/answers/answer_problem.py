@@ -89,8 +89,11 @@ class AnswerProblem:
         return moved
 
     def value(self, expression: sp.Expr) -> sp.Expr:
-        """Return an expression in the symbols of f at the point."""
-        return expression.xreplace(dict(self.at)).doit() if self.at else expression
+        """Return an expression in the symbols of f at the point; nan for the pending derivative of a step."""
+        try:
+            return expression.xreplace(dict(self.at)).doit() if self.at else expression
+        except ValueError:
+            return sp.nan
 
     def named(self, part: Any) -> Any:
         """Return an expression, or a word, with the user's names for its symbols."""

@@ -79,9 +79,10 @@ class NthProblem(AnswerProblem):
     def derivative_named(self, text: str) -> sp.Expr | None:
         return self.general([1]) if _NTH.fullmatch(text.strip(" $")) else None
 
-    def derivative(self, order: int) -> sp.Expr:
-        """Return the derivative of some order."""
-        return self.value(sp.diff(self.formula, self.symbols[0], order))
+    def derivative(self, order: int, general: bool = False) -> sp.Expr:
+        """Return the derivative of some order, at the point unless it is to be a formula in x."""
+        derivative = sp.diff(self.formula, self.symbols[0], order)
+        return derivative if general else self.value(derivative)
 
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
         """Compare a formula in n for n = 0 to 8, then differentiate it from n to n + 1."""
@@ -89,7 +90,8 @@ class NthProblem(AnswerProblem):
             return super().agreement(expected, written)
         if written == expected:
             return Agreement(True)  # a left side
-        verdicts = {n: agreement(self.derivative(n), _at(written, n)) for n in _ORDERS if n >= self.lowest}
+        in_x = written.has(self.symbols[0])
+        verdicts = {n: agreement(self.derivative(n, in_x), _at(written, n)) for n in _ORDERS if n >= self.lowest}
         failing = [n for n, verdict in verdicts.items() if verdict.equal is False]
         if failing == [0] and not (_at(written, 0).is_finite or _at(written, 0).free_symbols):
             failing = []  # (n - 1)! is for n from 1 on
@@ -103,7 +105,7 @@ class NthProblem(AnswerProblem):
             return Agreement(False, witness=shown)
         steps = [
             agreement(self.derivative(n), _at(written, n))
-            if self.at
+            if not in_x
             else agreement(sp.diff(_at(written, n), self.symbols[0]), _at(written, n + 1))
             for n in _FURTHER
         ]
@@ -189,11 +191,10 @@ def existence_check(
             if bad in absent:
                 kind, words = "no derivative", "It does exist: the slopes on both sides are equal"
             return _wrong(problem, (*sided, *absent), bad.step, kind, words)
-        told = {judged.step.line for judged in (*sided, *absent)}
-        others = any("=" in line for number, line in lines if number not in told)
-        if absent and others:
-            words = "The conclusion is right; the reasons have to be read by a teacher"
-            return replace(_wrong(problem, (*sided, *absent), absent[-1].step, "reasons", words), right=None)
+        others = any("=" in _ABSENT.sub("", _SIDED.sub("", line)) for _, line in lines)
+        if others and (absent or sided):
+            words = "What is said of the slopes is right; the rest has to be read by a teacher"
+            return replace(_wrong(problem, (*sided, *absent), (*sided, *absent)[-1].step, "reasons", words), right=None)
         if absent or (sided and slope is None):
             return CheckedAnswer(problem, (*sided, *absent), True, finished=bool(absent) or is_one_sided)
         if slope is not None:
@@ -225,10 +226,10 @@ def _sided(number: int, match: re.Match[str], problem: AnswerProblem, place: sp.
     side = side_slopes(problem.formula, problem.symbols[0], place)[(match["low"] or match["high"]) == "+"]
     steep = side is None or abs(side) > 10**5
     text = _ABSENT.sub("", match["value"]).strip(" .$")
-    try:
-        value = mp.mpf(str(sp.N(read_formula(text), 30)))
-    except ArgumentError:
-        if not _ENDLESS.search(text) and text:
-            raise
+    if not text or _ENDLESS.search(text):
         return _said(number, match[0], steep)
-    return _said(number, match[0], side is not None and not steep and abs(value - side) < _SAME * (1 + abs(side)))
+    value = sp.N(read_formula(text), 30)
+    if not value.is_real or not value.is_number:
+        raise refusal(f"{text!r} as a slope", do="write a number")
+    near = side is not None and not steep and abs(mp.mpf(str(value)) - side) < _SAME * (1 + abs(side))
+    return _said(number, match[0], bool(near))

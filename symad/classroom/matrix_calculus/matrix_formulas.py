@@ -109,7 +109,7 @@ def read_matrices(text: str, names: set[str], where: str) -> sp.Expr:
     symbols = {name: sp.Symbol(name, commutative=is_number(name)) for name in names}
     functions = {name: sp.Function(name) for name in HEADS}
     try:
-        expression = reading(plain_text(text), {**symbols, **functions}, others=False).expression
+        expression = reading(plain_text(text), {**symbols, **functions}, others=False, functions=False).expression
     except ArgumentError as error:
         do = "use A^T, X^{-1}, tr( ), det( ), log, numbers, capital letters for matrices and small ones for columns"
         raise ArgumentError(error.what, where=where, why=error.why, do=do) from None

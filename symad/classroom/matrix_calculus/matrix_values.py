@@ -17,7 +17,7 @@ import sympy as sp
 from mpmath import mp
 
 from symad.classroom.matrix_calculus.matrix_formulas import ONES, Shapes, is_number, repeated
-from symad.display.notation import Determinant, Norm, NumberOf, Total, Trace, Transposed
+from symad.display.notation import Determinant, Norm, NumberOf, Trace, Transposed
 from symad.tracing.calling.user_place import refusal
 
 DIGITS = 60
@@ -59,6 +59,8 @@ def random_values(names: Iterable[str], shapes: Shapes, plan: Sequence[int], sai
 def value_of(part: Any, names: Names, where: str) -> Any:
     """Return the value of a formula; ArgumentError where its shapes do not fit."""
     if part.is_number and not part.args:
+        if not part.is_real:
+            _refuse("a number that is not real", where)
         return mp.mpf(sp.N(part, DIGITS))
     if part.is_Symbol:
         return names[part.name]
@@ -72,40 +74,44 @@ def value_of(part: Any, names: Names, where: str) -> Any:
         return _product(values, where)
     if part.is_Pow:
         return _power(values[0], values[1], where)
-    first, name = values[0], part.func.__name__
-    if isinstance(part, Trace | Determinant) and len(set(shape(first) or (1, 1))) > 1:
-        _refuse(f"{name} of another shape", where)
-    return _applied(part, name, first)
+    if isinstance(part, Trace | Determinant) and len(set(shape(values[0]) or (1, 1))) > 1:
+        _refuse(f"{part.func.__name__} of another shape", where)
+    return _applied(part, values[0], where)
 
 
-def _applied(part: Any, name: str, value: Any) -> Any:
-    if shape(value) is None:
-        if isinstance(part, Norm):
-            return abs(value)
-        is_itself = isinstance(part, Transposed | NumberOf)
-        return (
-            value if is_itself else mp.log(abs(value)) if name == "log" else mp.mpf(part.func(sp.Float(value, DIGITS)))
-        )
-    if isinstance(part, Transposed):
-        return value.T
-    if isinstance(part, Determinant):
-        if abs(determinant := mp.det(value)) < _SINGULAR:
-            raise ZeroDivisionError  # of sizes for which it is 0 everywhere
-        return determinant
-    if isinstance(part, Trace):
-        return mp.fsum(value[k, k] for k in range(value.rows))
-    if isinstance(part, Norm):
-        return mp.sqrt(mp.fsum(entry**2 for entry in value))
-    if isinstance(part, Total):
-        return mp.fsum(value)
-    if name == "diag":
-        return mp.diag(list(value))
-    if name == "softmax":
-        powers = value.apply(mp.exp)
-        return powers / mp.fsum(powers)
-    return value.apply(
-        lambda entry: mp.log(abs(entry)) if name == "log" else mp.mpf(part.func(sp.Float(entry, DIGITS)))
-    )
+def _determinant(value: Any) -> Any:
+    if abs(determinant := mp.det(value)) < _SINGULAR:
+        raise ZeroDivisionError  # of sizes for which it is 0 everywhere
+    return determinant
+
+
+def _softmax(value: Any) -> Any:
+    powers = value.apply(mp.exp)
+    return powers / mp.fsum(powers)
+
+
+_OF_MATRICES: dict[str, Any] = {
+    "Transposed": lambda value: value.T, "Determinant": _determinant, "Total": mp.fsum, "softmax": _softmax,
+    "Trace": lambda value: mp.fsum(value[k, k] for k in range(value.rows)),
+    "Norm": lambda value: mp.sqrt(mp.fsum(entry**2 for entry in value)), "diag": lambda value: mp.diag(list(value)),
+}  # fmt: skip
+
+
+def _applied(part: Any, value: Any, where: str) -> Any:
+    """Return the value of a function of a matrix, or of each of its entries."""
+    name = part.func.__name__
+    if shape(value) is not None and name in _OF_MATRICES:
+        return _OF_MATRICES[name](value)
+    if isinstance(part, Transposed | NumberOf):
+        return abs(value) if isinstance(part, Norm) else value
+
+    def in_entry(entry: Any) -> Any:
+        number = sp.Float(mp.log(abs(entry)), DIGITS) if name == "log" else part.func(sp.Float(entry, DIGITS))
+        if not number.is_real or not number.is_number:
+            _refuse(f"{name} of a number", where)
+        return mp.mpf(number)
+
+    return in_entry(value) if shape(value) is None else value.apply(in_entry)
 
 
 def _refuse(what: str, where: str) -> None:
