@@ -35,7 +35,6 @@ from symad.classroom.matrix_calculus.matrix_values import (
     value_of,
 )
 from symad.display.document import Formula
-from symad.display.notation import Nothing
 from symad.errors import ArgumentError, InvariantError, RuleError
 from symad.tracing.calling.user_place import refusal
 
@@ -153,10 +152,9 @@ class MatrixQuestion(MatrixFormula):
     def explained(self) -> tuple[Formula, ...]:
         """Return the derivation of the right answer; nothing if no rule of differentials is known."""
         try:
-            lines = Differentials(self.problem.formula.name, self.x.name).lines
+            return Differentials(self.problem.formula.name, self.x.name).lines
         except (ArgumentError, RuleError, InvariantError):
             return ()
-        return tuple(Formula(line.after, line.before if line.starts else Nothing(), line.reason) for line in lines)
 
 
 def _sides(mine: Any) -> Iterator[tuple[int, str]]:

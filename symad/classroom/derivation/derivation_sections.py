@@ -28,7 +28,7 @@ from symad.classroom.formulas.read import read_formula
 from symad.classroom.matrix_calculus.differentials import Differentials
 from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.display.mathematics import signs_of
-from symad.display.notation import RAISED, Pending, WrittenProduct, WrittenSum, counted
+from symad.display.notation import RAISED, Nothing, Pending, WrittenProduct, WrittenSum, counted
 from symad.errors import LimitError
 from symad.tracing.calling.user_place import refusal
 
@@ -224,11 +224,13 @@ class Derived:
         """Yield the derivation by differentials, which has checked its lines."""
         differentials = self.question.differentials
         assert differentials is not None
-        lines = tuple(
-            DerivationLine(line.reason, line.before, line.after, (line.reason,) * bool(line.reason), starts=line.starts)
-            for line in differentials.lines
-        )
-        yield Section("", lines, lines[-1].before, differentials.result)
+        lines, before = list[DerivationLine](), differentials.f
+        for line in differentials.lines:
+            starts, reason = not isinstance(line.left, Nothing), str(line.reason)
+            left = line.left if starts and line.left is not None else before
+            lines.append(DerivationLine(reason, left, line.right, (reason,) * bool(reason), starts=starts))
+            before = line.right
+        yield Section("", tuple(lines), lines[-1].before, differentials.result)
 
     def _equation(self, order: int) -> Iterator[Section]:
         """Yield both sides differentiated, the equation solved for y', and each higher order along the curve."""
