@@ -328,7 +328,8 @@ def _size(expression: sp.Expr) -> complex:
     """Return the approximate size of a constant; Refused beyond the floats."""
     if expression.is_Rational and _bits(expression) > BIT_LIMIT:
         raise Refused("so long a number")
-    size = complex(expression.evalf(15, maxn=100))
+    real = expression.replace(heads.cbrt, lambda u: sp.sign(u) * sp.Abs(u) ** sp.Rational(1, 3))  # it has no evalf
+    size = complex(real.evalf(15, maxn=100))
     if not abs(size) <= SIZE_LIMIT:
         raise Refused("so large a number")
     return size
