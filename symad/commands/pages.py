@@ -108,8 +108,8 @@ def run_steps(options: argparse.Namespace) -> int:
     names = options.variables
     at = {name.strip(): value for name, _, value in (text.partition("=") for text in options.at)} or None
     x = names[0] if len(names) == 1 else names
-    given_options = {"order": options.order, "at": at, "along": options.along, "detail": options.detail}
-    return present(sa.steps(options.target, x, **given_options), options)
+    order, along = options.order, options.along
+    return present(sa.steps(options.target, x, order=order, at=at, along=along, detail=options.detail), options)
 
 
 def run_check(options: argparse.Namespace) -> int:

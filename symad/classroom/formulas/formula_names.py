@@ -328,8 +328,7 @@ def _size(expression: sp.Expr) -> complex:
     """Return the approximate size of a constant; Refused beyond the floats."""
     if expression.is_Rational and _bits(expression) > BIT_LIMIT:
         raise Refused("so long a number")
-    real = expression.replace(heads.cbrt, lambda u: sp.sign(u) * sp.Abs(u) ** sp.Rational(1, 3))  # it has no evalf
-    size = complex(real.evalf(15, maxn=100))
+    size = complex(expression.replace(heads.cbrt, lambda u: sp.real_root(u, 3)).evalf(15, maxn=100))
     if not abs(size) <= SIZE_LIMIT:
         raise Refused("so large a number")
     return size
