@@ -92,11 +92,12 @@ class Differentials(MatrixFormula):
             return
         fronts = [self._front(term) for term in terms]
         moved, whole = sp.Add(*map(self._with_dx, fronts)), self._with_dx(sp.Add(*fronts))
-        turned = (
-            "a number is its own transpose" if self.is_column else "transposed and in cyclic order inside the trace"
-        )
+        is_turned = first.has(Transposed(self.dx))
+        how = "transposed and " * is_turned + "in cyclic order inside the trace"
+        if self.is_column:
+            how = "a number is its own transpose" if is_turned else "multiplied out"
         if moved != first:
-            yield Formula(moved, Nothing(), turned if moved != sp.Add(*terms) else "multiplied out")
+            yield Formula(moved, Nothing(), how)
         if moved.is_Add:
             yield Formula(whole, Nothing(), "collected")
         self.name = sp.Symbol("∇f" if self.is_number else "J", commutative=False)
