@@ -349,7 +349,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
     def _print_Symbol(self, expr: sp.Symbol, style: str = "") -> str:
         name = expr.name.rstrip("'")  # y' is the derivative of y
-        if not expr.is_commutative and name[0] == "d" and len(name) == 2:  # a differential dX
+        if not expr.is_commutative and name[:1] == "d" and len(name) == 2:  # a differential dX
             return f"{name[0]}{self.name(name[1])}"
         return self.name(name) + expr.name[len(name) :] if name else self.name(expr.name)
 
