@@ -74,6 +74,7 @@ ORDER = {
         {"compiling"},
         {"doors"},
         {"classroom", "classroom.formulas", "classroom.equality", "classroom.code_reading", "classroom.confusion"},
+        {"classroom.matrix_calculus"},
         {"classroom.explanation"},
         {"classroom.drawing", "classroom.verification", "classroom.lessons"},
         {"classroom.expansion", "classroom.comparison"},

@@ -90,12 +90,13 @@ def run_expand(options: argparse.Namespace) -> int:
 def add_steps(commands: Any) -> None:
     """Declare the command and its options."""
     command = commands.add_parser("steps", help=HELP["steps"], description=f"{HELP['steps'].capitalize()}.")
-    command.add_argument("target", metavar="FORMULA", help='such as "x^2 sin(x)", or an equation "x^2 + y^2 = 25"')
+    command.add_argument("target", metavar="FORMULA", help='such as "x^2 sin(x)", "x^2 + y^2 = 25", or "x^T A x"')
     command.add_argument(
         "--variables", nargs="+", default=["x"], metavar="NAME", help="default x; several: the gradient"
     )
     command.add_argument("--order", type=int, default=1, help="of the derivative (default 1)")
     command.add_argument("--at", nargs="+", default=[], metavar="NAME=NUMBER", help="a point")
+    command.add_argument("--along", metavar="VECTOR", help='a direction, such as "(3, 4)/5"')
     command.add_argument("--detail", choices=("short", "full"), default="short", help="full: every rule has a line")
     command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
     add_output(command)
@@ -107,7 +108,8 @@ def run_steps(options: argparse.Namespace) -> int:
     names = options.variables
     at = {name.strip(): value for name, _, value in (text.partition("=") for text in options.at)} or None
     x = names[0] if len(names) == 1 else names
-    return present(sa.steps(options.target, x, order=options.order, at=at, detail=options.detail), options)
+    order, along = options.order, options.along
+    return present(sa.steps(options.target, x, order=order, at=at, along=along, detail=options.detail), options)
 
 
 def run_check(options: argparse.Namespace) -> int:

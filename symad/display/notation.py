@@ -174,6 +174,64 @@ class Pending(sp.Expr):  # type: ignore[misc]
         return Pending(part, *self.args[1:])
 
 
+class Transposed(sp.Expr):  # type: ignore[misc]
+    """The transpose of a matrix."""
+
+    precedence, is_commutative = PRECEDENCE["Pow"], False
+
+    def _sympystr(self, printer: Any) -> str:
+        base, exponent = self.args[0].as_base_exp()
+        if exponent == -1:
+            return f"{printer.parenthesize(base, PRECEDENCE['Pow'])}⁻ᵀ"
+        return f"{printer.parenthesize(self.args[0], PRECEDENCE['Pow'], strict=False)}ᵀ"
+
+    def _latex(self, printer: Any) -> str:
+        base, exponent = self.args[0].as_base_exp()
+        raised = r"-\mathsf{T}" if exponent == -1 else r"\mathsf{T}"
+        base = base if exponent == -1 else self.args[0]
+        return f"{printer.parenthesize(base, PRECEDENCE['Pow'], strict=False)}^{{{raised}}}"
+
+
+class NumberOf(sp.Expr):  # type: ignore[misc]
+    """A number that is made of matrices: a product of a row and a column, a trace, a norm..."""
+
+    precedence, is_commutative, shown, typeset = PRECEDENCE["Atom"], True, "({})", r"\left({}\right)"
+
+    def _sympystr(self, printer: Any) -> str:
+        return self.shown.format(printer._print(self.args[0]))
+
+    def _latex(self, printer: Any) -> str:
+        return self.typeset.replace("{}", printer._print(self.args[0]))
+
+
+class Trace(NumberOf):
+    shown, typeset = "tr({})", r"\operatorname{tr}\left({}\right)"
+
+
+class Determinant(NumberOf):
+    shown, typeset = "det({})", r"\det\left({}\right)"
+
+
+class Norm(NumberOf):
+    shown, typeset = "‖{}‖", r"\left\|{}\right\|"
+
+
+class Total(NumberOf):
+    """The sum of all entries."""
+
+    shown, typeset = "sum({})", r"\operatorname{sum}\left({}\right)"
+
+
+class Ones(sp.Symbol):  # type: ignore[misc]
+    """A column of ones."""
+
+    def _sympystr(self, printer: Any) -> str:
+        return "𝟏"
+
+    def _latex(self, printer: Any) -> str:
+        return r"\mathbf{1}"
+
+
 class WrittenSum(sp.Add):  # type: ignore[misc]
     """A sum that keeps its terms, except 0, and their order."""
 
@@ -257,6 +315,8 @@ def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
     Terms in symbols of levels follow the others: 1, eps_1, eps_2, eps_1 eps_2, eps_3...
     """
     terms = list(expression.args) if is_as_written(expression) else expression.as_ordered_terms()
+    if not expression.is_commutative:  # of matrices: A x - b
+        return sorted(terms, key=lambda term: term.could_extract_minus_sign())
     return sorted(terms, key=_tower)
 
 

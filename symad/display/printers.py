@@ -22,6 +22,7 @@ from symad.display.notation import (
     STROKE,
     NamedPartial,
     Nothing,
+    NumberOf,
     Struck,
     WrittenProduct,
     digits,
@@ -221,6 +222,16 @@ class Signs(Text):
     def _print_And(self, expr: Any) -> str:
         return " and ".join(sorted(map(self._print, expr.args)))
 
+    def _print_Mul(self, expr: sp.Mul) -> str:
+        if expr.is_commutative:
+            return super()._print_Mul(expr)
+        numbers, matrices = expr.args_cnc()
+        text = " ".join(self._factor(part) for part in matrices)
+        above, below = _above_and_below(numbers)
+        front = "".join("-" if part == -1 else f"{self._factor(part)} " for part in above)
+        divisor = self._print(sp.Mul(*below))
+        return f"{front}{text}" + (f"/({divisor})" if len(below) > 1 else f"/{divisor}" if below else "")
+
     def _print_Relational(self, expr: Any) -> str:
         sign = {"==": "=", "<=": "≤", ">=": "≥", "!=": "≠"}.get(expr.rel_op, expr.rel_op)
         return f"{self._print(expr.lhs)} {sign} {self._print(expr.rhs)}"
@@ -249,6 +260,9 @@ class Signs(Text):
     def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
         if expr.exp == sp.S.Half:
             return f"√{self._in_parentheses(expr.base)}"
+        if not expr.base.is_commutative and expr.exp.is_Integer:
+            base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
+            return f"{base}{str(expr.exp).translate(RAISED)}"
         if expr.exp.is_Rational and expr.exp < 0:
             below = expr.base if expr.exp == -1 else sp.Pow(expr.base, -expr.exp, evaluate=False)
             text = self.parenthesize(below, PRECEDENCE["Pow"], strict=True)
@@ -261,7 +275,11 @@ class Signs(Text):
 
     def _in_parentheses(self, part: sp.Expr) -> str:
         text = self._print(part)
-        return str(text) if part.is_Symbol or part.is_NumberSymbol or (part.is_Integer and part >= 0) else f"({text})"
+        return (
+            str(text)
+            if part.is_Symbol or type(part) is NumberOf or part.is_NumberSymbol or (part.is_Integer and part >= 0)
+            else f"({text})"
+        )
 
 
 class Latex(_Common, LatexPrinter):  # type: ignore[misc]
@@ -277,6 +295,8 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
     def name(self, name: str, multiple: str = r"\mathrm") -> str:
         """Return a name: Greek, one letter, or several letters upright; the part after _ is a subscript."""
+        if name.startswith("∇"):
+            return rf"\nabla {self.name(name[1:], multiple)}"
         if name and greek_name(name[0]):
             name = greek_name(name[0]) + name[1:]
         match = _PLAIN_NAME.fullmatch(name)
@@ -329,6 +349,8 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
     def _print_Symbol(self, expr: sp.Symbol, style: str = "") -> str:
         name = expr.name.rstrip("'")  # y' is the derivative of y
+        if not expr.is_commutative and name[:1] == "d" and len(name) == 2:  # a differential dX
+            return f"{name[0]}{self.name(name[1])}"
         return self.name(name) + expr.name[len(name) :] if name else self.name(expr.name)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:

@@ -6,29 +6,36 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, overload
 
 import sympy as sp
 
 from symad.classroom.answers.answer_lines import AnswerStep, steps_of
+from symad.classroom.answers.answer_names import SLOPE
 from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
 from symad.classroom.answers.answer_problem import (
     DIGITS,
     AnswerProblem,
     Reveal,
-    derivative_problem,
     expansion_problem,
+    problem_of,
+    smooth,
     with_decimal_logarithms,
 )
+from symad.classroom.answers.asked import Asked, Layout, components_of
 from symad.classroom.answers.diagnosis import corrected, is_asked
-from symad.classroom.answers.gradient_answers import checked_gradient, gradient_problems
-from symad.classroom.answers.implicit_problem import implicit_problem, is_equation
-from symad.classroom.answers.matrix_answers import checked_matrices, is_of_matrices
+from symad.classroom.answers.entry_answers import checked_entries, entry_question
+from symad.classroom.answers.implicit_problem import ImplicitProblem, implicit_problem, is_equation
+from symad.classroom.answers.matrix_answers import MatrixQuestion, checked_matrices
 from symad.classroom.answers.mistakes import Mistake
+from symad.classroom.answers.order_answers import existence_check, nth_check
 from symad.classroom.answers.rounded_answers import is_rounded_from
+from symad.classroom.answers.taylor_answers import taylor_check
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.expansion.epsilon import Levels, monomial, readable
 from symad.classroom.formulas.calls import INVERSE
+from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.display.mathematics import expanded_terms
 from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import public_api
@@ -36,6 +43,8 @@ from symad.tracing.calling.user_place import refusal
 
 _F, _NAMES_F = re.compile(r"(?<![A-Za-z]{2})(?<!\\)f(?![A-Za-z]{2})"), re.compile(r"(?:^|[\n,;])\s*f\s*(?:\(\w\))?\s*=")
 _E = re.compile(r"e(?![\w^({²³⁻])")  # an e that nothing is attached to: Euler's number, or an epsilon
+
+_EXPECTED, _WRITTEN = attrgetter("expected"), attrgetter("written")
 
 
 @overload
@@ -79,21 +88,28 @@ def check_expansion(
 
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = ..., digits: int = ..., reveal: Reveal = ..., each: Literal[False] = ...
-) -> CheckedAnswer: ...
+    mine: Any, f: Any, x: Any, *, order: Any = ..., along: Any = ..., taylor: bool = ..., layout: Layout | None = ...,
+    digits: int = ..., reveal: Reveal = ..., each: Literal[False] = ...,
+) -> CheckedAnswer: ...  # fmt: skip
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = ..., digits: int = ..., reveal: Reveal = ..., each: Literal[True]
-) -> list[CheckedAnswer | ArgumentError]: ...
+    mine: Any, f: Any, x: Any, *, order: Any = ..., along: Any = ..., taylor: bool = ..., layout: Layout | None = ...,
+    digits: int = ..., reveal: Reveal = ..., each: Literal[True],
+) -> list[CheckedAnswer | ArgumentError]: ...  # fmt: skip
 @public_api
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: bool = False
-) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
+    mine: Any, f: Any, x: Any, *, order: Any = 1, along: Any = None, taylor: bool = False, layout: Layout | None = None,
+    digits: int = DIGITS, reveal: Reveal = "always", each: bool = False,
+) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:  # fmt: skip
     """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
 
     An equation such as x^2 + y^2 = 25 asks for dy/dx. In several variables the gradient is asked for, with order=2 the
-    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy. Questions such as x^T A x, tr(A X), log det X or ‖Ax - b‖² are of
-    matrices (capital letters) and columns (small ones); an answer may have dX in it.
+    Hessian, of several formulas the Jacobian: ∇f = (2xy, x^2), or lines f_x = 2xy. `order` may be the variables of a
+    mixed partial derivative, or "n" for a formula in n; `along` is a direction, taken as it is written; with `taylor`,
+    the polynomial of degree `order` about the point in x is asked for. Where f has no derivative at the point, "does
+    not exist" is right. Questions such as x^T A x, tr(A X), log det X or ‖Ax - b‖² are of matrices (capital letters)
+    and columns (small ones); an answer may have dX in it. `layout` says what becomes of a transposed answer:
+    "numerator", "denominator", "either", or None to ask back.
 
     `mine`, f, x, digits, reveal and each are as in `check_expansion`.
 
@@ -102,22 +118,34 @@ def check_derivative(
     False chain rule: You left out 2x, the inner derivative of sin(x²)
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
+    >>> check_derivative("12xy", "x^2 y^3", ["x", "y"], order=("x", "y", "y")).right
+    True
     """
-    check = check_of(f, x, order, digits, reveal, mine)
+    check = check_of(f, x, Asked(order, along, taylor, layout, digits, reveal), mine)
     return _each(mine, check) if each else check(mine)
 
 
-def check_of(
-    f: Any, x: Any, order: int, digits: int, reveal: Reveal, mine: Any = ""
-) -> Callable[[Any], CheckedAnswer]:  # fmt: skip
-    """Return the check of answers to a question: of matrices, with an equation, of one or of several variables."""
-    if is_of_matrices(f, x, mine):
-        return partial(checked_matrices, f=f, x=x, order=order, reveal=reveal)
+def check_of(f: Any, x: Any, asked: Asked, mine: Any = "", other: Any = None) -> Callable[[Any], CheckedAnswer]:
+    """Return the check of answers to a question: of matrices, with an equation, of one or of several variables.
+
+    `other` is the formula in which "log" has the base 10.
+    """
+    order, digits, reveal = asked.order, asked.digits, asked.reveal
+    with_layout = asked.layout is not None and isinstance(x, str) and len(components_of(f)) == 1
+    if is_of_matrices(f, x, mine) or with_layout:
+        return partial(checked_matrices, question=MatrixQuestion(f, x, asked))
     if is_equation(f, x):
         return partial(checked_answer, problem=implicit_problem(f, x, order, digits, reveal))
-    if (problems := gradient_problems(f, x, order, digits, reveal)) is None:
-        return partial(checked_answer, problem=derivative_problem(f, x, order, digits, reveal))
-    return partial(checked_gradient, problems=problems, check=checked_answer)
+    if (question := entry_question(f, x, asked)) is not None:
+        return partial(checked_entries, question=question, check=checked_answer)
+    if asked.taylor:
+        return taylor_check(f, x, asked, checked_answer)
+    if order == "n":
+        return nth_check(f, x, asked, checked_answer)
+    problem = problem_of(f, x, order, digits, reveal)
+    if other is not None:
+        problem = replace(problem, otherwise=problem_of(other, x, order, digits, reveal))
+    return existence_check(problem, checked_answer) or partial(checked_answer, problem=smooth(problem))
 
 
 def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
@@ -135,7 +163,7 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
 
 def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
     """Return an answer to a known problem, checked."""
-    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
+    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)), problem)
     judged = _without_f(judged, problem) if any(judgement.right is False for judgement in judged) else judged
     asked = [judgement for judgement in judged if judgement.step.about is None or is_asked(judgement.expected, problem)]
     asked = asked or [judgement for judgement in judged if judgement.step.determines]
@@ -226,7 +254,7 @@ def _without_f(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judg
     return judged
 
 
-def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+def _with_carried(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judged, ...]:
     """Return steps, marking those that are wrong only because of an earlier one, so that an error counts once."""
     result: list[Judged] = []
     for judgement in judged:
@@ -235,6 +263,18 @@ def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
         if wrong is not None and wrong.step.about == judgement.step.about:
             follows = all(agreement(wrong.written[levels], judgement.written[levels]) for levels in judgement.written)
             judgement = replace(judgement, carried=follows)
+        elif (
+            wrong is not None
+            and problem.count == 1
+            and isinstance(problem, ImplicitProblem)
+            and wrong.step.gap.has(SLOPE)
+        ):
+            (levels,), solved = problem.terms, sp.solve(wrong.step.gap, SLOPE)
+            judgement = replace(judgement, carried=any(agreement(slope, judgement.written[levels]) for slope in solved))
+        elif wrong is not None and problem.count > 1 and not (problem.expansion or problem.at):  # f″ of a wrong f′
+            (levels,) = problem.terms
+            pairs = ((side(wrong)[levels], side(judgement)[levels]) for side in (_EXPECTED, _WRITTEN))
+            judgement = replace(judgement, carried=all(agreement(problem.next_derivative(a), b) for a, b in pairs))
         result.append(judgement)
     return tuple(result)
 
@@ -254,6 +294,13 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         differing = [levels for levels, how in terms.items() if how.equal is False]
         verdicts = {False if any(_differs(step, expected[levels], written[levels]) for levels in differing) else None}
     right = False if False in verdicts else None if None in verdicts else True
+    if (
+        right
+        and step.general is not None
+        and not problem.expansion
+        and (other := _as_formula(step, problem)) is not None
+    ):
+        return other
     nowhere = (sp.pi**5 + sp.E, True)  # a value that nobody writes, where none of the cases holds
     whole = step.expression
     if right and whole.has(sp.Piecewise):
@@ -263,6 +310,18 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         if not _judged(replace(said, expression=whole), problem).right:
             return Judged(said, None, dict.fromkeys(terms, Agreement(None)), written, expected)
     return Judged(step, right, terms, written, expected)
+
+
+def _as_formula(step: AnswerStep, problem: AnswerProblem) -> Judged | None:
+    """Return the verdict on a formula that has the right value only at the point: 6x for the derivative of x³ at 2."""
+    (asked,) = problem.terms
+    point = {symbol: value for symbol, value in problem.at.items() if symbol not in problem.symbols}
+    written: Any = step.general.xreplace(point) if step.general is not None else sp.S.Zero
+    orders = [problem.general(asked[:count]) for count in range(len(asked), -1, -1)]
+    verdicts = [problem.agreement(formula, written) for formula in orders]
+    if any(verdict.equal is not False for verdict in verdicts):
+        return None
+    return Judged(step, False, {asked: verdicts[0]}, {asked: written}, {asked: orders[0]})
 
 
 def _differs(step: AnswerStep, expected: sp.Expr, written: sp.Expr) -> bool:

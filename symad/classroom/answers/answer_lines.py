@@ -55,6 +55,7 @@ class AnswerStep:
     defines: bool = False  # it only names a part of the formula
     determines: bool = False  # it determines the answer
     rounded: FormulaReading | None = None  # its reading with a symbol for each decimal number
+    general: sp.Expr | None = None  # at a point: the formula before the point is put in
 
 
 class Reader:
@@ -189,7 +190,9 @@ class Reader:
         gap = self.names.with_symbols(self.first - expression) if is_of_y else sp.S.Zero
         step = AnswerStep(number, text, concrete, about, gap, has_bare, named, restated, read.derives,
                            read.notes, condition, rounded=rounded)  # fmt: skip
-        return replace(step, determines=self._determines(expression, about))
+        is_general = bool(self.problem.at) and expression.has(*self.problem.symbols) and not (named or restated)
+        general = expression if is_general and not self.problem.dependent_name else None
+        return replace(step, determines=self._determines(expression, about), general=general)
 
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
         """Whether a side determines the answer: it contains y', or h, which goes to 0."""

@@ -39,6 +39,7 @@ class AnswerNames:
         if problem.expansion:
             self._name_epsilons()
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
+        self.names |= {name: symbol for name, symbol in problem.own_names.items() if not self.is_known(name)}
         self.own: dict[str, sp.Expr] = {}  # parts of the formula named by the answer
         self.partials: dict[str, sp.Expr] = {}  # F_x and F_y of an equation F(x, y) = 0
         self.function = self._named_function()
@@ -150,7 +151,7 @@ class AnswerNames:
             of_x, y = self.function(self.point), sp.Symbol(problem.dependent_name, real=True)  # type: ignore[misc]
             for order in range(problem.count, 0, -1):
                 expression = expression.doit().subs(self._slope(order), problem.general(range(order)))
-            return expression.subs(of_x, y)
+            return problem.value(expression.subs(of_x, y))
         if self.is_named(expression):
             for call in expression.atoms(AppliedUndef):
                 if call.func == self.function and len(call.args) != len(problem.symbols):
@@ -167,6 +168,8 @@ class AnswerNames:
 
     def derivative(self, text: str) -> sp.Expr | None:
         """Return the meaning of y', dy/dx or f_x if f has one variable; None for any other text."""
+        if (own := self.problem.derivative_named(text)) is not None:
+            return own
         side = left_side(text)
         if side is None or self.function is None or self.point is None:
             return None

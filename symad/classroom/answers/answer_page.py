@@ -49,7 +49,7 @@ class CheckedAnswer(Shown):
     `line` is the first wrong one (number and text), `term` the first wrong term in it, `expected` and `written` its
     coefficients, `mistakes` what leads from one to the other, `witness` a point at which the two differ. `finished` is
     False where a right answer is not multiplied out yet. The truth value is the verdict. `steps` has the verdict on
-    every side of every equation.
+    every side of every equation. `parts` are the entries of a vector or matrix, None for a missing one.
     """
 
     problem: AnswerProblem
@@ -62,6 +62,8 @@ class CheckedAnswer(Shown):
     written: sp.Expr | None = None
     mistakes: tuple[Mistake, ...] = ()
     witness: Witness | None = None
+    parts: tuple[CheckedAnswer | None, ...] = ()
+    explanation: tuple[Formula, ...] = ()  # the derivation of the right answer
 
     def __repr__(self) -> str:
         return self.text()
@@ -92,6 +94,7 @@ class CheckedAnswer(Shown):
             _lines(self),
             *(Paragraph(f"{note}.") for note in dict.fromkeys(note for step in self.steps for note in step.step.notes)),
             *_remark(self),
+            *self.explanation,
         )
 
 
@@ -182,9 +185,7 @@ def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr | None) -> list[Block]:
 
 def _praise(answer: CheckedAnswer) -> list[Block]:
     ways = dict.fromkeys(str(agreement) for step in answer.steps for agreement in step.terms.values())
-    blocks: list[Block] = [
-        Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways) or 'on random matrices'}."))
-    ]
+    blocks: list[Block] = [Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways)}."))]
     if not answer.finished and answer.steps[-1].step.named:
         blocks.append(Paragraph(("It holds for every ", answer.problem.name, ": now put in its formula.")))
     elif not answer.finished and answer.steps[-1].step.derives:

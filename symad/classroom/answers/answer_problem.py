@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
-from typing import Any, Literal, get_args
+from dataclasses import field, fields, replace
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import sympy as sp
@@ -35,6 +35,8 @@ DIGITS = 2  # default of the significant digits that decimal numbers need
 _OF_SIGNS = (sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.Piecewise)  # a question about signs
 _ROUNDED = 13  # digits that only a computed number has
 
+Problem = TypeVar("Problem", bound="AnswerProblem")
+
 
 @dataclass(frozen=True)
 class AnswerProblem:
@@ -56,6 +58,7 @@ class AnswerProblem:
     digits: int = DIGITS  # significant digits that decimal numbers need; 0: exact
     reveal: Reveal = "always"
     otherwise: AnswerProblem | None = None  # the problem with "log" to base 10
+    others: tuple[sp.Symbol, ...] = ()  # variables that are held fixed
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -86,8 +89,11 @@ class AnswerProblem:
         return moved
 
     def value(self, expression: sp.Expr) -> sp.Expr:
-        """Return an expression in the symbols of f at the point."""
-        return expression.xreplace(dict(self.at)).doit() if self.at else expression
+        """Return an expression in the symbols of f at the point; nan for the pending derivative of a step."""
+        try:
+            return expression.xreplace(dict(self.at)).doit() if self.at else expression
+        except ValueError:
+            return sp.nan
 
     def named(self, part: Any) -> Any:
         """Return an expression, or a word, with the user's names for its symbols."""
@@ -111,6 +117,23 @@ class AnswerProblem:
             return verdict
         positive = next(([constant] for constant in constants if agrees([constant])), constants)
         return replace(verdict, equal=None, positive=tuple(positive))
+
+    def next_derivative(self, derivative: sp.Expr) -> sp.Expr:
+        """Return the derivative of a derivative, right or wrong."""
+        return sp.diff(derivative, self.symbols[0])
+
+    @property
+    def own_names(self) -> dict[str, sp.Symbol]:
+        """Further names that an answer may use."""
+        return {symbol.name: symbol for symbol in self.others}
+
+    def derivative_named(self, text: str) -> sp.Expr | None:
+        """Return the value of a left side that only this kind of question has."""
+        return None
+
+    def own_mistakes(self, written: sp.Expr) -> list[tuple[str, str]] | None:
+        """Return kinds and words of mistakes; None for a problem whose mistakes are those of rules."""
+        return None
 
     @property
     def dependent_name(self) -> str:
@@ -190,7 +213,7 @@ def expansion_problem(
     names, taylor = tuple(called or ()), order is not None
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else expansion_problem(other, x, directions, order, called, digits, reveal)
-    return _smooth(
+    return smooth(
         AnswerProblem(
             *apart, exact, count, True, name, names, taylor=taylor, digits=digits, reveal=reveal, otherwise=otherwise
         )
@@ -198,7 +221,12 @@ def expansion_problem(
 
 
 def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> AnswerProblem:
-    """Return the problem of a derivative in one symbol."""
+    """Return the problem of a derivative in one symbol; ArgumentError where it has none at the point."""
+    return smooth(problem_of(f, x, order, digits, reveal))
+
+
+def problem_of(f: Any, x: Any, order: int, digits: int, reveal: Reveal) -> AnswerProblem:
+    """Return the problem of a derivative in one symbol, which need not exist at the point."""
     _check_options(digits, reveal)
     formula, symbols, values, _, name = asked_formula(f, x)
     if len(symbols) != 1:
@@ -209,9 +237,12 @@ def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal:
     apart = _apart(formula, symbols, values, [])
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else derivative_problem(other, x, order, digits, reveal)
-    return _smooth(
-        AnswerProblem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise)
-    )
+    return AnswerProblem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise)
+
+
+def of_kind(kind: type[Problem], problem: AnswerProblem, **more: Any) -> Problem:
+    """Return a problem as one of another kind."""
+    return kind(**{entry.name: getattr(problem, entry.name) for entry in fields(AnswerProblem) if entry.init}, **more)
 
 
 def with_decimal_logarithms(text: Any) -> Any:
@@ -233,10 +264,13 @@ def _check_options(digits: int, reveal: str) -> None:
         raise refusal(f"digits={digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
 
 
-def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]] | None:
-    """Return a formula of several variables, these, and their values in x; None for a single variable."""
-    formula, symbols, values, _, _ = asked_formula(f, x)
-    return (formula, symbols, values) if len(symbols) > 1 else None
+def directional_problem(f: Any, x: Any, direction: Sequence[sp.Expr], digits: int, reveal: Reveal) -> AnswerProblem:
+    """Return the problem of a derivative along a direction, which is taken as it is."""
+    _check_options(digits, reveal)
+    formula, symbols, values, _, name = asked_formula(f, x)
+    entries = [real(part) for part in direction]
+    apart = _apart(formula, symbols, values, entries)
+    return smooth(AnswerProblem(*apart, {(1,): entries}, 1, False, name, digits=digits, reveal=reveal))
 
 
 def derivative_within(problem: AnswerProblem, order: int, formula: sp.Expr) -> AnswerProblem:
@@ -273,7 +307,7 @@ def asked_formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[
     return real(formula), symbols, at, question.argument, question.name
 
 
-def _smooth(problem: AnswerProblem) -> AnswerProblem:
+def smooth(problem: AnswerProblem) -> AnswerProblem:
     """Return a problem whose coefficients have values without conventions such as sign(0) = 0; else refuse it.
 
     The coefficients are checked by arithmetic that shares no code with the rules that made them.

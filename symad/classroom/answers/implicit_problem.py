@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -28,6 +29,7 @@ _POINTS = 6  # points of the curve at which equal sides have to agree
 _ATTEMPTS = 60
 _SIZES = (2, 8, 0.1, 50)  # of the values at the points: x² - y² = 4 has none with |x| < 2
 _AGREED = mp.mpf(10) ** -35
+_NEAR = 5  # further from 0, e^{xy} may be too small to make a difference
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,15 @@ class ImplicitProblem(AnswerProblem):
             derivative = sp.diff(derivative, x) + sp.diff(derivative, y) * slope
         return derivative
 
+    def next_derivative(self, derivative: sp.Expr) -> sp.Expr:
+        return sp.diff(derivative, self.symbols[0]) + sp.diff(derivative, self.dependent) * derivative
+
     def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
         """Return whether two expressions are equal on the curve; None if only on a part of it."""
         everywhere = agreement(expected, written)
-        if everywhere.equal is not False:
+        if everywhere.equal is not False or self.at:
             return everywhere
-        agreed, witness = 0, None
+        agreed, differing, witness = list[Any](), list[Any](), None
         for at in islice(self._points(), 2 * _POINTS):
             values = IndependentValues({symbol: constant(value) for symbol, value in at.items()})
             try:
@@ -64,11 +69,13 @@ class ImplicitProblem(AnswerProblem):
             if abs(left.real - right.real) > _AGREED * (1 + abs(left.real)):
                 shown = {symbol: sp.Rational(mp.nstr(value, 6)) for symbol, value in at.items()}
                 witness = witness or Witness(shown, left.real, right.real)
+                differing.append(max(map(abs, at.values())))
             else:
-                agreed += 1
+                agreed.append(max(map(abs, at.values())))
         if witness is not None:  # undecided if it holds only on a part of the curve, such as y > 0
-            return Agreement(None if agreed else False, points=agreed, witness=witness)
-        return Agreement(True if agreed >= _POINTS else None, points=agreed)
+            is_partly = min(agreed, default=mp.inf) < max(_NEAR, min(differing))
+            return Agreement(None if is_partly else False, points=len(agreed), witness=witness)
+        return Agreement(True if len(agreed) >= _POINTS else None, points=len(agreed))
 
     def _points(self) -> Any:
         """Yield points of the curve. All names except the dependent one have random values."""
@@ -91,6 +98,8 @@ class ImplicitProblem(AnswerProblem):
 def is_equation(f: Any, x: Any = "x") -> bool:
     """Whether a question is an equation that defines y as a function of x, not a formula such as y = x^2.
 
+    x may be a point of the curve: {"x": 3, "y": 4}.
+
     >>> is_equation("x^2 + y^2 = 25"), is_equation("y = x^2"), is_equation("x^2")
     (True, False, False)
     >>> is_equation("y = x^y"), is_equation("x = y^2"), is_equation("x = cos t", "t")
@@ -98,7 +107,7 @@ def is_equation(f: Any, x: Any = "x") -> bool:
     """
     if not isinstance(f, str) or f.count("=") != 1 or any(sign in f for sign in "<>!") or "{cases}" in f:
         return False
-    left = named_left(f)
+    x, left = next(iter(x), "") if isinstance(x, Mapping) else x, named_left(f)
     if left is None or left[1] == str(x) or left[2]:
         return left is None or left[1] == str(x)
     try:  # y = x^y gives y by an equation
@@ -122,17 +131,35 @@ def parts_of_equation(f: Any, x: Any) -> tuple[sp.Expr, sp.Expr, sp.Symbol, sp.S
 
 def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:
     """Return the problem of dy/dx, or of a higher order. y is the other name in the equation, or the one called y."""
+    point, x = (x, next(iter(x), "")) if isinstance(x, Mapping) else ({}, x)
     if not isinstance(x, str | sp.Symbol) or isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
         do = f"name one variable, such as x, and ask for an order of 1 to {_MOST_ORDER}"
         raise refusal("an equation as a question", do=do)
     left, right, variable, dependent = parts_of_equation(f, x)
-    formula = left - right
+    formula, at = left - right, _on_the_curve(point, variable, dependent, left - right)
     directions: dict[Levels, Any] = {(level,): [sp.S.One] for level in range(1, order + 1)}
     problem = ImplicitProblem(
-        formula, (variable,), {}, directions, order, False, name="y", digits=digits, reveal=reveal, dependent=dependent
+        formula, (variable,), at, directions, order, False, name="y", digits=digits, reveal=reveal, dependent=dependent
     )
     _check_on_the_curve(problem)
     return problem
+
+
+def _on_the_curve(point: Mapping[Any, Any], x: sp.Symbol, y: sp.Symbol, formula: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
+    """Return a point as exact values of x and y; ArgumentError for one that is not on the curve."""
+    named = {
+        plain(str(name)): real(read_formula(value) if isinstance(value, str) else value)
+        for name, value in point.items()
+    }
+    at = {symbol: named[plain(symbol.name)] for symbol in (x, y) if plain(symbol.name) in named}
+    if not point:
+        return {}
+    if len(at) < 2 or len(named) > 2 or sp.simplify(formula.xreplace(at)) != 0:
+        what = ", ".join(f"{name} = {value}" for name, value in named.items())
+        raise refusal(f"the point {what}", do=f"give {x} and {y} of a point of the curve")
+    if sp.simplify(sp.diff(formula, y).xreplace(at)) == 0:
+        raise refusal("a point without a slope", "the tangent may be vertical there", "take another point")
+    return at
 
 
 def _check_on_the_curve(problem: ImplicitProblem) -> None:

@@ -7,6 +7,7 @@ that agrees with the pupil's line at random points, and then by `agreement`, is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement, islice
@@ -62,6 +63,8 @@ def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tup
     ...     print(mistake)
     chain rule: You left out 2x, the inner derivative of sin(x²)
     """
+    if (own := problem.own_mistakes(written)) is not None:
+        return tuple(Mistake(kind, (words,)) for kind, words in own)
     fitting = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
     return next(filter(None, fitting), ())
 
@@ -210,6 +213,7 @@ def _of_terms(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
         yield Wrong("dropped term", ("You dropped the term without epsilons",), sp.S.Zero)
     yield from _other_levels(problem, levels)
     yield from _other_variables(problem, levels)
+    yield from _lengths(problem, levels, right)
     yield from _multiples(problem, levels, right)
     yield from _squares(problem, levels)
 
@@ -260,8 +264,28 @@ def _other_variables(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     for level in levels if len(problem.symbols) == 2 else ():
         before = problem.general(tuple(other for other in levels if other != level))
         exchanged = dict(zip(problem.symbols, reversed(problem.directions[(level,)]), strict=True))
-        words: Words = ("You exchanged the two parts of the direction of ", monomial((level,)))
+        words: Words = (
+            "You exchanged the two parts of the direction",
+            *[" of ", monomial((level,))][: 2 * problem.expansion],
+        )
         yield Wrong("direction", words, along(before, exchanged))
+
+
+def _lengths(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
+    """Yield derivatives along a direction of another length: normalised, and not normalised."""
+    entries = problem.directions[(1,)]
+    if problem.expansion or len(problem.symbols) == 1 or not all(entry.is_number for entry in entries):
+        return
+    length = sp.sqrt(sp.Add(*(entry**2 for entry in entries)))
+    first = next(entry for entry in entries if entry != 0)
+    ratios = [sp.nsimplify(entry / first) for entry in entries]
+    longer = math.lcm(*(int(ratio.q) for ratio in ratios if ratio.is_Rational)) / first
+    if sp.simplify(length - 1) != 0:
+        words: Words = ("You divided by the length of the direction, ", length, ", but it is taken as it is")
+        yield Wrong("normalised direction", words, right / length)
+    elif longer != 1:
+        words = ("You did not divide by the length of the direction: here it has the length 1",)
+        yield from (Wrong("direction not normalised", words, right * longer * sign) for sign in (1, -1))
 
 
 def _multiples(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:

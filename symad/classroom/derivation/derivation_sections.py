@@ -5,7 +5,9 @@ A question is a function of one or several variables, an equation, or a parametr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise, product
 from typing import Any, Literal
 
@@ -15,6 +17,7 @@ from sympy.core.function import AppliedUndef
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_problem import asked_formula
+from symad.classroom.answers.asked import Asked
 from symad.classroom.answers.implicit_problem import ImplicitProblem, is_equation, parts_of_equation
 from symad.classroom.derivation.derivation_lines import DerivationLine, Detail, derived, tidied_lines
 from symad.classroom.derivation.tidying import WAYS, cost, evaluated, in_book_order
@@ -22,31 +25,37 @@ from symad.classroom.equality.independent_values import DIGITS, UnknownValueErro
 from symad.classroom.expansion.displayed import Definitions, check_equality
 from symad.classroom.formulas.given import names_in
 from symad.classroom.formulas.read import read_formula
+from symad.classroom.matrix_calculus.differentials import Differentials
+from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.display.mathematics import signs_of
-from symad.display.notation import RAISED, Pending, WrittenProduct, counted
+from symad.display.notation import RAISED, Nothing, Pending, WrittenProduct, WrittenSum, counted
 from symad.errors import LimitError
 from symad.tracing.calling.user_place import refusal
 
 _PLACES = [sp.Rational(text) for text in "17/10 -23/10 2/5 -1/2 39/10 28/5 -47/10 1/15 37/3 -12 26/25 47".split()]  # noqa: SIM905
 _AGREED = mp.mpf(10) ** -36  # of slopes with 50 and with 100 digits
+_INVERSE = re.compile(r"[A-Z]\s*(?:\^\s*[({]?\s*-\s*1|⁻¹)")
 _POINTS = 3  # at which a line is checked
 MOST_OPERATIONS = 150
 _MOST_VARIABLES = 6
 
-Kind = Literal["function", "several", "equation", "curve"]
+Kind = Literal["function", "several", "equation", "curve", "matrix"]
 
 
 @dataclass(frozen=True)
 class DerivationQuestion:
     """The kind of a question, its formulas (f; both sides of an equation; x(t) and y(t)), and its variables.
 
-    `dependent` is the y of an equation. In its formulas y is a function of x.
+    `dependent` is the y of an equation. In its formulas y is a function of x. `direction` is that of a directional
+    derivative; `differentials` derive a formula of matrices.
     """
 
     kind: Kind
     formulas: tuple[sp.Expr, ...]
     variables: tuple[sp.Symbol, ...]
     dependent: sp.Symbol | None = None
+    direction: tuple[sp.Expr, ...] = ()
+    differentials: Differentials | None = None
 
     @property
     def name(self) -> str:
@@ -77,9 +86,13 @@ class DerivationQuestion:
         return sp.Function(str(self.dependent), real=True)(*self.variables)
 
 
-def asked(f: Any, x: Any) -> DerivationQuestion:
+def asked(f: Any, x: Any, along: Any = None) -> DerivationQuestion:
     """Return a question from what a user gives; LimitError for one that nobody would answer by hand."""
     question = _asked(f, x)
+    if along is not None and question.kind != "several":
+        raise refusal(f"along={along!r} of {question.kind!r}", do="give a function of several variables, as a list")
+    if along is not None:
+        question = replace(question, direction=tuple(Asked(along=along).direction(len(question.variables))))
     operations = sum(int(sp.count_ops(formula)) for formula in question.formulas)
     if operations > MOST_OPERATIONS or len(question.variables) > _MOST_VARIABLES:
         what = f"a derivation of {operations} operations in {counted(len(question.variables), 'variable')}"
@@ -89,6 +102,9 @@ def asked(f: Any, x: Any) -> DerivationQuestion:
 
 
 def _asked(f: Any, x: Any) -> DerivationQuestion:
+    if is_of_matrices(f, x, f"d{x}" if _INVERSE.search(str(f)) else ""):
+        differentials = Differentials(f, x)
+        return DerivationQuestion("matrix", (differentials.f,), (differentials.x,), differentials=differentials)
     is_one = isinstance(x, str | sp.Symbol)
     if is_one and (isinstance(f, sp.Equality) or is_equation(f, x)):
         left, right, variable, dependent = parts_of_equation(f, x)
@@ -145,8 +161,9 @@ class Derived:
 
     def __init__(self, question: DerivationQuestion, order: int, detail: Detail) -> None:
         self.question, self.detail, self.is_checked = question, detail, True
-        self.points = list(_points(question))
-        kinds = {"function": self._function, "several": self._several, "equation": self._equation, "curve": self._curve}
+        self.points = [] if question.kind == "matrix" else list(_points(question))
+        kinds = {"function": self._function, "several": self._several, "equation": self._equation,
+                 "curve": self._curve, "matrix": self._matrix}  # fmt: skip
         self.sections = tuple(kinds[question.kind](order))
 
     def _derived(self, f: Any, x: Any, heading: str, left: sp.Basic | None = None, tidy: bool = True) -> Section:
@@ -188,6 +205,32 @@ class Derived:
             else:
                 square, meaning = (sp.ImmutableMatrix(len(variables), len(variables), m) for m in (values, meanings))
                 yield Section("Hessian", (), sp.Symbol("H"), square, meaning)
+        if direction := self.question.direction:
+            yield self._along(direction, [parts[variable,] for variable in variables])
+
+    def _along(self, direction: Sequence[sp.Expr], parts: Sequence[Section]) -> Section:
+        """Return the section of the derivative along a direction v, ∇f·v."""
+        products = [
+            WrittenSum(*(WrittenProduct(entry, part) for entry, part in zip(direction, of_parts, strict=True)))
+            for of_parts in ([part.meaning for part in parts], [part.shown for part in parts])
+        ]
+        reason = f"∇{self.question.name}·v with v = ({', '.join(map(signs_of, direction))})"
+        lines = _steps([*products, *tidied_lines(evaluated(products[1]))], [reason], starts=True)
+        self._check(lines)
+        left = sp.Symbol(f"D_v{self.question.name}")
+        return Section("Directional derivative", lines, left, evaluated(lines[-1].after), products[0])
+
+    def _matrix(self, order: int) -> Iterator[Section]:
+        """Yield the derivation by differentials, which has checked its lines."""
+        differentials = self.question.differentials
+        assert differentials is not None
+        lines, before = list[DerivationLine](), differentials.f
+        for line in differentials.lines:
+            starts, reason = not isinstance(line.left, Nothing), str(line.reason)
+            left = line.left if starts and line.left is not None else before
+            lines.append(DerivationLine(reason, left, line.right, (reason,) * bool(reason), starts=starts))
+            before = line.right
+        yield Section("", tuple(lines), lines[-1].before, differentials.result)
 
     def _equation(self, order: int) -> Iterator[Section]:
         """Yield both sides differentiated, the equation solved for y', and each higher order along the curve."""

@@ -19,7 +19,7 @@ from symad.display.shown import Shown
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
 
-_MOST_ORDERS = {"function": 6, "several": 2, "equation": 4, "curve": 3}
+_MOST_ORDERS = {"function": 6, "several": 2, "equation": 4, "curve": 3, "matrix": 1}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +63,8 @@ class Derivation(Shown):
         if question.kind == "equation":
             left, right = map(self.question.with_y, question.formulas)
             yield Formula(right, left, f"{question.dependent} depends on {question.variables[0]}")
+        if question.kind == "matrix":
+            return
         for letter, f in zip("xy" if question.kind == "curve" else question.name, question.formulas, strict=False):
             if question.kind != "equation":
                 yield Formula(in_book_order(f), sp.Function(letter)(*question.variables))
@@ -77,13 +79,15 @@ class Derivation(Shown):
 
 
 @public_api
-def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, detail: Detail = "short") -> Derivation:
+def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, along: Any = None, detail: Detail = "short") -> Derivation:
     """Return the derivative of f in x, line by line, each with its rule, as a textbook writes it.
 
     f is a formula in a string, a SymPy expression, or a function of one argument; x is a symbol or its name. With a
-    list of symbols, f is differentiated in each (the gradient), with order=2 the Hessian follows. An equation such as
-    "x^2 + y^2 = 25" gives y' where y depends on x, and a pair (x(t), y(t)) with "t" the slope of the curve. `at` is a
-    point at which the derivative is evaluated, or is said not to exist. `detail="full"` gives every rule its own line.
+    list of symbols, f is differentiated in each (the gradient), with order=2 the Hessian follows, with `along` the
+    derivative in a direction, taken as it is written: "(3, 4)/5" has the length 1. An equation such as
+    "x^2 + y^2 = 25" gives y' where y depends on x, and a pair (x(t), y(t)) with "t" the slope of the curve. Formulas of
+    matrices, such as "x^T A x" or "log det X", are derived by differentials. `at` is a point at which the derivative is
+    evaluated, or is said not to exist. `detail="full"` gives every rule its own line.
 
     ArgumentError for what cannot be read, RuleError for a function without a derivative, LimitError for a formula that
     nobody would differentiate by hand.
@@ -96,14 +100,18 @@ def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, detail: Detail = "s
        = 2x·sin(x) + x²·cos(x)    [power rule; sine]
        = x·(x·cos(x) + 2sin(x))    [common factors]
       f′(x) = x·(x·cos(x) + 2sin(x))
-    >>> steps("|x - 1|", "x", at=3).value
-    1
+    >>> steps("|x - 1|", "x", at=3).value, steps("x^2 y", ["x", "y"], along="(3, 4)/5", at={"x": 2, "y": 1}).value
+    (1, 28/5)
+    >>> print(steps("x^T A x", "x").lines[-1].text)
+    ∇f = (A + Aᵀ) x    [read off: df = (∇f)ᵀ dx]
     """
     check_choice("detail", detail, get_args(Detail))
-    question = asked(f, x)
+    question = asked(f, x, along)
     most = _MOST_ORDERS[question.kind]
     if isinstance(order, bool) or order not in range(1, most + 1):
         raise refusal(f"order={order!r}", do=f"give an integer from 1 to {most}")
+    if at is not None and question.kind == "matrix":
+        raise refusal("a point of a formula of matrices", do="leave at out: the result is a formula")
     derived = Derived(question, order, detail)
     notes: list[Prose] = (
         []
@@ -112,6 +120,9 @@ def steps(f: Any, x: Any, *, order: int = 1, at: Any = None, detail: Detail = "s
     )
     absent = [x for x in question.variables if not any(part.has(x) for part in question.formulas)]
     notes += [(f"{x} does not occur in {question.name}: the derivative is 0",) for x in absent]
+    notes += [(note,) for note in question.differentials.notes] if question.differentials is not None else []
+    if question.direction and sp.simplify(length := sp.sqrt(sum(entry**2 for entry in question.direction))) != 1:
+        notes.append(("v is taken as it is; its length is ", length))
     value, said = (None, ()) if at is None else value_at(question, derived.sections, order, at)
     notes += dict.fromkeys([*kinks(question), *([said] if said else [])])
     return Derivation(question, derived.sections, value, tuple(notes))

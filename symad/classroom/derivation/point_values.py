@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sympy as sp
-from mpmath import mp
 
 from symad.classroom.answers.answer_problem import real
 from symad.classroom.derivation.derivation_sections import DerivationQuestion, Section
-from symad.classroom.equality.hyperdual import constant
-from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
+from symad.classroom.equality.slopes import put, slope_at
 from symad.classroom.equality.turns import turns
 from symad.classroom.expansion.displayed import Definitions, check_equality
 from symad.classroom.formulas.read import read_formula
@@ -22,54 +20,9 @@ from symad.display.document import Inline
 from symad.errors import InvariantError
 from symad.tracing.calling.user_place import refusal
 
-_NEAR, _NEARER = mp.mpf(10) ** -12, mp.mpf(10) ** -18  # distances of the difference quotients
-_SAME = mp.mpf(10) ** -8  # of slopes: at _NEAR they have an error of that order
-_CLOSE = mp.mpf(10) ** -5  # of slopes at both distances: those of x^(3/2) differ by 10^-6
-_JUMP = mp.mpf(10) ** -3
 _MOST_DEGREE = 4  # of polynomials whose roots are looked at
 
 Prose = tuple[Inline, ...]
-
-
-def slope_at(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr | None, str]:
-    """Return the slope of f at a place, None with the reason if there is none."""
-    with mp.workdps(DIGITS):
-        at = mp.mpf(sp.Float(sp.N(place, DIGITS), DIGITS)._mpf_)
-        middle, *beside = (_value(f, x, at + step) for step in (0, -_NEAR, -_NEARER, _NEAR, _NEARER))
-        if middle is None or _put(f, {x: place}) in (sp.zoo, sp.nan):
-            return None, "the function is not defined there"
-        if None in beside[:2] and None in beside[2:]:
-            return None, "there are no values beside it"
-        if any(abs(value - middle) > _JUMP for value in beside if value is not None):
-            return None, "the function jumps there"
-        steps = (-_NEAR, -_NEARER, _NEAR, _NEARER)
-        slopes = [None if value is None else (value - middle) / step for value, step in zip(beside, steps, strict=True)]
-        sides = [(a, b) for a, b in (slopes[:2], slopes[2:]) if a is not None and b is not None]
-        if any(abs(nearer) > 1 + 2 * abs(near) for near, nearer in sides):
-            return None, "the slope grows without bound: the tangent is vertical"
-        if any(abs(near - nearer) > _CLOSE * (1 + abs(near)) for near, nearer in sides):
-            return None, "the slopes beside it have no limit that was found"
-        if len(sides) == 1:
-            return None, f"there are values on one side only, with the slope {_shown(sides[0][1])}"
-        (_, left), (_, right) = sides
-        if abs(left - right) > _SAME * (1 + abs(left)):
-            return None, f"the slope is {_shown(left)} on the left and {_shown(right)} on the right"
-        return _shown(left), ""
-
-
-def _value(f: sp.Expr, x: sp.Symbol, place: mp.mpf) -> mp.mpf | None:
-    try:
-        value = IndependentValues({x: constant(place)}).of(f)
-    except (UnknownValueError, ArithmeticError, ValueError, TypeError):
-        return None
-    return mp.re(value.real) if value.is_real and mp.isfinite(value.real) else None
-
-
-def _shown(number: mp.mpf) -> sp.Expr:
-    """Return a number as a fraction with a small denominator, else with six digits."""
-    fraction = sp.Rational(str(mp.nstr(number, 20))).limit_denominator(1000)
-    is_near = abs(number - mp.mpf(fraction.p) / fraction.q) < _SAME
-    return fraction if is_near else sp.Float(str(mp.nstr(number, 6)), 6)
 
 
 def kinks(question: DerivationQuestion) -> Iterator[Prose]:
@@ -96,7 +49,7 @@ def _primed(question: DerivationQuestion, order: int, place: sp.Expr) -> sp.Basi
 def value_at(question: DerivationQuestion, sections: tuple[Section, ...], order: int, at: Any) -> tuple[Any, Prose]:
     """Return the value of the derivative at a point (None if it does not exist there), and how it is said."""
     point, last = _point(question, at), sections[-1]
-    value, where = _put(question.with_y(last.result), point), ", ".join(f"{x} = {place}" for x, place in point.items())
+    value, where = put(question.with_y(last.result), point), ", ".join(f"{x} = {place}" for x, place in point.items())
     if question.kind == "function":
         ((x, place),), name = point.items(), _primed(question, order, *point.values())
         if place.is_number and not question.constants:
@@ -109,7 +62,7 @@ def value_at(question: DerivationQuestion, sections: tuple[Section, ...], order:
         else:
             check_equality(last.meaning, value, Definitions("", (), None, point))
         return value, (name, " = ", value)
-    sides = [_put(question.with_y(f), point) for f in question.formulas]
+    sides = [put(question.with_y(f), point) for f in question.formulas]
     if question.kind == "equation" and sp.simplify(sides[0] - sides[1]) != 0:
         raise refusal(
             f"the point {where}", f"the sides are {sides[0]} and {sides[1]} there", "give a point of the curve"
@@ -119,14 +72,6 @@ def value_at(question: DerivationQuestion, sections: tuple[Section, ...], order:
     if last.meaning is not None:
         check_equality(last.meaning, value, Definitions("", (), None, point))
     return value, (f"At {where}: ", last.left, " = ", value)
-
-
-def _put(expression: sp.Basic, point: Mapping[Any, sp.Expr]) -> Any:
-    """Return an expression at a point; nan where it has no value."""
-    try:
-        return expression.subs(point)
-    except (ArithmeticError, ValueError, TypeError):
-        return sp.nan
 
 
 def _is_number(value: Any) -> bool:

@@ -87,6 +87,7 @@ class Agreement:
     witness: Witness | None = None
     rounded: bool = False  # equal except for properly rounded decimal numbers
     positive: tuple[sp.Symbol, ...] = ()  # undecided: equal where these are positive, and not everywhere
+    by: str = ""  # another way in which it was decided
 
     def __bool__(self) -> bool:
         return self.equal is True
@@ -97,6 +98,8 @@ class Agreement:
         return 0.0 if self.proved or not self.equal else min(1.0, self.degree / GRID) ** self.points
 
     def __str__(self) -> str:
+        if self.by:
+            return self.by
         if self.equal is None:
             return f"undecided: real at {self.points} of {ATTEMPTS} random points"
         if not self.equal:

@@ -269,7 +269,7 @@ def reciprocal(of: FormulaValue) -> FormulaValue:
     if of.expression.is_zero:
         raise Refused("a division by zero", "divide by what is not zero")
     minus = constant(sp.Integer(-1))
-    if not of.factors:
+    if not of.factors or not of.expression.is_commutative:  # (A B)^-1 is not A^-1 B^-1
         return power(of, minus)
     parts = [power(FormulaValue(factor, _size(factor) if factor.is_number else None), minus) for factor in of.factors]
     return product(parts)
@@ -328,7 +328,7 @@ def _size(expression: sp.Expr) -> complex:
     """Return the approximate size of a constant; Refused beyond the floats."""
     if expression.is_Rational and _bits(expression) > BIT_LIMIT:
         raise Refused("so long a number")
-    size = complex(expression.evalf(15, maxn=100))
+    size = complex(expression.replace(heads.cbrt, lambda u: sp.real_root(u, 3)).evalf(15, maxn=100))
     if not abs(size) <= SIZE_LIMIT:
         raise Refused("so large a number")
     return size

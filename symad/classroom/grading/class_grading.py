@@ -13,6 +13,7 @@ from typing import Any
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_page import CheckedAnswer
+from symad.classroom.grading.marks import shares
 from symad.classroom.grading.question import Question
 from symad.display.document import Block, Cell, Code, Document, Heading, Marked, Paragraph, Table
 from symad.display.mathematics import signs_of
@@ -64,8 +65,16 @@ class Graded(Shown):
     @property
     def mark(self) -> float | None:
         """The points; None if the answer is unreadable or undecided."""
+        if self.shares:
+            return sum(points * self.shares[name] for name, points in self.question.marks.items())
         part = {"right": 1.0, "unfinished": self.question.unfinished, "wrong": 0.0}.get(self.verdict)
         return None if part is None else part * self.question.points
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """What part of the points for rule, result and form it earns; empty if the question does not divide them."""
+        is_decided = self.found is not None and self.found.right is not None
+        return shares(self.found) if self.question.marks and is_decided and self.found is not None else {}
 
     @property
     def mistakes(self) -> tuple[str, ...]:
@@ -78,20 +87,26 @@ class Graded(Shown):
 
     def document(self) -> Document:
         """Return the page of one pupil."""
-        mark = "for the teacher to decide" if self.mark is None else f"{self.mark:g} of {self.question.points:g}"
+        mark = "for the teacher to decide" if self.mark is None else f"{self.mark:.4g} of {self.question.points:g}"
         head: list[Block] = [Heading(self.title, 1), Paragraph((Marked(mark, "strong"), f" ({self.verdict})"))]
+        head += [Paragraph(self._divided())] if self.shares else []
         if self.found is not None:
             return (*head, *self.found.document()[1:])
         first, *rest = self.problem.split("\n")
         said: list[Block] = [Code(self.answer or " "), Paragraph(("It could not be read: ", first))]
         return (*head, *said, *([Code("\n".join(rest))] if rest else []))
 
+    def _divided(self) -> str:
+        earned = ((name, points * self.shares[name], points) for name, points in self.question.marks.items())
+        return ", ".join(f"{name} {mark:.3g} of {points:g}" for name, mark, points in earned)
+
     def row(self) -> tuple[str, ...]:
         """Return the line of the answer in a table of marks."""
-        checked, mark = self.found, "" if self.mark is None else f"{self.mark:g}"
+        checked, mark = self.found, "" if self.mark is None else f"{self.mark:.4g}"
         line = str(checked.line.number) if checked is not None and checked.line is not None else ""
         term = signs_of(checked.term) if checked is not None and checked.term is not None else ""
         note = self.problem.split("\n")[0] or "; ".join(map(str, checked.mistakes if checked is not None else ()))
+        note = "; ".join(filter(None, [self._divided() if self.shares else "", note]))
         kinds = " or ".join(self.mistakes)
         return (self.name, mark, f"{self.question.points:g}", self.verdict, line, term, kinds, note)
 

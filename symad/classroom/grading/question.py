@@ -18,16 +18,17 @@ from symad.classroom.answers.answer_problem import (
     DIGITS,
     AnswerProblem,
     Reveal,
-    derivative_problem,
     expansion_problem,
     with_decimal_logarithms,
 )
+from symad.classroom.answers.asked import Asked, Layout, components_of
 from symad.classroom.answers.implicit_problem import is_equation
-from symad.classroom.answers.matrix_answers import is_of_matrices
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.given import names_in
 from symad.classroom.formulas.read import read_formula
 from symad.classroom.formulas.targets import variables_at
+from symad.classroom.grading.marks import PARTS
+from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.errors import ArgumentError
 
 LARGEST = 1_000_000  # bytes of a file
@@ -36,27 +37,33 @@ MOST_ORDERS = 100
 
 @dataclass(frozen=True)
 class Question:
-    """A question: a derivative of some order, or an expansion along directions, of a formula.
+    """A question: a derivative of some order, or an expansion along directions, of a formula or of several.
 
     `functions` are names of undefined functions, `epsilons` what the question calls its epsilons, `at` a point.
     `digits` are the significant digits that decimal numbers need, 0 where they have to be exact.
     `reveal` says whether pages show the right answer: always, after (beside a right one), never.
     `readings` says once for a class what notations mean that have two readings: {"1/2x": "x/2"}.
-    `points` are for a right answer; one that is right and not finished gets the part `unfinished` of them.
+    `order`, `along`, `taylor` and `layout` are those of `check_derivative`: order = "n", order = ["x", "y", "y"].
+    `points` are for a right answer; one that is right and not finished gets the part `unfinished` of them. `marks`
+    divide the points: {"rule": 1, "result": 1, "form": 1}.
 
     >>> Question("x^3").checked("3x^2").right, Question("x^2 + y^2 = 25").checked("y' = -x/y").right
     (True, True)
     """
 
-    formula: str
+    formula: str | tuple[str, ...]
     variables: tuple[str, ...] = ()
     directions: tuple[Any, ...] = ()
-    order: int | None = None
+    order: int | str | tuple[str, ...] | None = None
+    along: Any = None
+    taylor: bool = False
+    layout: Layout | None = None
     functions: tuple[str, ...] = ()
     epsilons: tuple[str, ...] = ()
     at: Mapping[str, Any] = field(default_factory=dict)
     points: float = 1.0
     unfinished: float = 0.5
+    marks: Mapping[str, float] = field(default_factory=dict)
     digits: int = DIGITS
     reveal: Reveal = "always"
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -65,38 +72,51 @@ class Question:
     @property
     def name(self) -> str:
         """The question's name on pages."""
-        return self.title or f"{'Expansion' if self.directions else 'Derivative'} of {self.formula}"
+        of = self.formula if isinstance(self.formula, str) else f"({', '.join(self.formula)})"
+        kind = "Expansion" if self.directions else "Taylor polynomial" if self.taylor else "Derivative"
+        return self.title or f"{kind} of {of}"
 
     def problem(self) -> AnswerProblem:
-        """The problem that answers are compared with; ArgumentError for a question without an answer."""
+        """The problem that answers to an expansion are compared with; ArgumentError for one without an answer."""
         other = with_decimal_logarithms(self.formula)
         problem = self._as_read()
         return problem if other == self.formula else replace(problem, otherwise=replace(self, formula=other).problem())
 
     def _as_read(self) -> AnswerProblem:
         formula, x = self._read()
-        if not self.directions:
-            return derivative_problem(formula, x, self.order or 1, self.digits, self.reveal)
-        directions = self.directions[0] if self.order is not None else list(self.directions)
-        return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
+        order = self.order if isinstance(self.order, int) else None
+        directions = self.directions[0] if order is not None else list(self.directions)
+        return expansion_problem(formula, x, directions, order, self.epsilons or None, self.digits, self.reveal)
 
     def _read(self) -> tuple[Any, Any]:
-        """Return the formula and its variables, at the point if there is one."""
+        """Return the formula, or the list of formulas, and the variables, at the point if there is one."""
         names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
-        formula = read_formula(self.formula, names)
+        formulas = [read_formula(part, names) for part in components_of(self.formula)]
         named = {plain(str(name)) for name in names_in(self.directions)} - {plain(name) for name in self.variables}
-        free = [symbol for symbol in sorted(formula.free_symbols, key=str) if plain(symbol.name) not in named]
+        symbols = sorted(set().union(*(formula.free_symbols for formula in formulas)), key=str)
+        free = [symbol for symbol in symbols if plain(symbol.name) not in named]
         at = {name: read_formula(value) if isinstance(value, str) else value for name, value in self.at.items()}
-        return formula, variables_at(self.formula, free, self.variables, at)
+        x = variables_at(str(self.formula), free, self.variables, at)
+        return formulas[0] if len(formulas) == 1 else formulas, x
 
     def check(self) -> Callable[[Any], CheckedAnswer]:
         """Return the check of answers. A question may be an equation, of matrices, or have several variables."""
-        x = self.variables[0] if self.variables else "x"
-        is_other = not self.directions and (is_equation(self.formula, x) or is_of_matrices(self.formula, x, ""))
-        if self.directions or (not is_other and len(self.variables) < 2):
+        if self.directions:
             return partial(checked_answer, problem=self.problem())
-        formula, x = (self.formula, x) if is_other else self._read()
-        return check_of(formula, x, self.order or 1, self.digits, self.reveal)
+        x: Any = self.variables[0] if self.variables else next(iter(self.at), "x")
+        if is_equation(self.formula, x):
+            x = {x: self.at[x], **self.at} if x in self.at else x
+        formula = self.formula
+        if not is_equation(formula, x) and not is_of_matrices(formula, x, ""):
+            formula, x = self._read()
+            if not self.variables and isinstance(x, list | dict) and len(x) > 1:
+                do = f'name them: variables = ["{names_in(x)[0]}"]'
+                raise ArgumentError(f"a derivative in {len(x)} variables", do=do)
+        asked = Asked(self.order or 1, self.along, self.taylor, self.layout, self.digits, self.reveal)
+        other = with_decimal_logarithms(self.formula)
+        return check_of(
+            formula, x, asked, other=None if other == self.formula else replace(self, formula=other)._read()[0]
+        )
 
     def as_meant(self, answer: Any) -> Any:
         """Return an answer with ambiguous notations written as the question defines them.
@@ -143,7 +163,8 @@ def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
             near = difflib.get_close_matches(name, known, n=1)
             do = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
             raise ArgumentError(f"{name!r} in a question", where=where, do=do)
-    if not isinstance(parts.get("formula"), str):
+    formula = parts.get("formula")
+    if not formula or not all(isinstance(part, str) for part in (formula if isinstance(formula, list) else [formula])):
         raise ArgumentError("a question without a formula", where=where, do='write formula = "x^3"')
     for name in ("variables", "functions", "epsilons", "directions"):
         entries = parts.get(name, [])
@@ -154,11 +175,19 @@ def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
             )
     for name in ("points", "unfinished"):
         number = parts.get(name, 1)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**6:
+        if not _is_number(number):
             raise ArgumentError(f"{name} = {number!r}"[:80], where=where, do="give a number from 0")
     order, title, at = parts.get("order", 1), parts.get("title", ""), parts.get("at", {})
-    if type(order) is not int or not 1 <= order <= MOST_ORDERS:
-        raise ArgumentError(f"order = {order!r}"[:80], where=where, do=f"give a number from 1 to {MOST_ORDERS}")
+    is_mixed = isinstance(order, list) and order and all(isinstance(name, str) for name in order)
+    if not (is_mixed or order == "n" or (type(order) is int and 1 <= order <= MOST_ORDERS)):
+        do = f'give a number from 1 to {MOST_ORDERS}, "n", or variables such as ["x", "y", "y"]'
+        raise ArgumentError(f"order = {order!r}"[:80], where=where, do=do)
+    marks = parts.get("marks", {})
+    if not isinstance(marks, Mapping) or not all(
+        name in PARTS and _is_number(number) for name, number in marks.items()
+    ):
+        do = "write marks = {rule = 1, result = 1, form = 1}"
+        raise ArgumentError(f"marks = {marks!r}"[:80], where=where, do=do)
     if not isinstance(title, str):
         raise ArgumentError(f"title = {title!r}"[:80], where=where, do='write title = "..."')
     if not isinstance(at, Mapping) or not all(isinstance(value, int | float | str) for value in at.values()):
@@ -167,4 +196,9 @@ def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
     if not isinstance(readings, Mapping) or not all(isinstance(e, str) and e for e in (*readings, *readings.values())):
         raise ArgumentError(f"readings = {readings!r}"[:80], where=where, do='write readings = {"1/2x" = "x/2"}')
     lists = {name: tuple(entries) for name, entries in parts.items() if isinstance(entries, list)}
-    return Question(**{**parts, **lists})
+    points = {"points": float(sum(marks.values()))} if marks else {}
+    return Question(**{**parts, **lists, **points})
+
+
+def _is_number(number: Any) -> bool:
+    return not isinstance(number, bool) and isinstance(number, int | float) and 0 <= number < 10**6

@@ -114,7 +114,7 @@ def test_steps_under_one_condition_are_no_cases() -> None:
 
 
 def test_a_vector_without_commas_is_asked_for_them() -> None:
-    with pytest.raises(ArgumentError, match="1 entry in 2 variables; give 2, with commas"):
+    with pytest.raises(ArgumentError, match="1 entry where 2 are asked for; give 2, with commas"):
         check_derivative("(2xy x^2)", "x^2 y", ["x", "y"])
 
 

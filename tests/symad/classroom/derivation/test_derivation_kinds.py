@@ -142,3 +142,32 @@ def test_files(tmp_path: Path) -> None:
     for suffix in (".html", ".tex", ".ipynb", ".txt"):
         written = sa.steps("x^2 sin x", "x").save(tmp_path / f"page{suffix}")
         assert "common factors" in written.read_text(encoding="utf-8")
+
+
+def test_a_directional_derivative_is_the_gradient_times_the_direction_as_it_is_written() -> None:
+    derivation = sa.steps("x^2 y", ["x", "y"], along="(3, 4)/5", at={"x": 2, "y": 1})
+    assert derivation.value == sp.Rational(28, 5)
+    assert "D_vf = (4x² + 6x·y)/5" in derivation.text()
+    assert "its length is 5" in sa.steps("x^2 y", ["x", "y"], along=(3, 4)).text()
+    assert "its length" not in derivation.text()
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "along", "says"),
+    [
+        ("x^2", "x", (1, 2), "several variables"),
+        ("x y", ["x", "y"], (1, 2, 3), "give 2 numbers"),
+        ("x y", ["x", "y"], (0, 0), "not all 0"),
+        ("x y", ["x", "y"], "up", "as a vector"),
+        ("x^2 + y^2 = 1", "x", (1, 2), "several variables"),
+    ],
+)
+def test_a_direction_that_does_not_fit_is_refused(f: Any, x: Any, along: Any, says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        sa.steps(f, x, along=along)
+
+
+@pytest.mark.parametrize(("f", "at", "value"), [("x^3", 10**6, 3 * 10**12), ("e^(50x)", 2, 50 * sp.exp(100))])
+def test_a_steep_function_does_not_jump(f: str, at: int, value: Any) -> None:
+    assert sa.steps(f, "x", at=at).value == value
+    assert sa.check_derivative(str(value), f, {"x": at})
