@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
 import sympy as sp
 
 import symad.classroom.answers.answer_problem as problems
-from symad.classroom.answers.answer_check import check_derivative, check_expansion, checked_answer
+from symad.classroom.answers.answer_check import check_derivative, check_expansion
 from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.answers.answer_problem import AnswerProblem, Reveal
-from symad.classroom.answers.gradient_answers import gradient_problems
+from symad.classroom.answers.asked import Asked
+from symad.classroom.answers.entry_answers import entry_question
 from symad.classroom.answers.implicit_problem import implicit_problem
 from symad.classroom.answers.mistake_rules import Wrong
 from symad.classroom.answers.mistakes import Mistake, wrong_coefficients
@@ -68,17 +68,23 @@ class CalculusQuestion(PracticeQuestion):
         """The problems of the entries of the answer."""
         if self.topic.kind == "equation":
             return {(): implicit_problem(self.f, self.x, self.topic.order)}
-        if self.topic.kind == "directional":
-            formula, symbols, at, *_ = problems.asked_formula(self.f, dict(self.point))
-            along: dict[Levels, Any] = {(1,): [sp.Integer(part) for part in self.direction]}
-            return {(): AnswerProblem(formula, symbols, at, along, 1, False, "f")}
-        several = gradient_problems(self.f, self.x, self.topic.order) if len(self.variables) > 1 else None
-        if several is None:
+        if len(self.variables) == 1:
             return {(): problems.derivative_problem(self.f, dict(self.point) or self.x, self.topic.order)}
-        wanted = (
-            [(0, 1)] if self.topic.kind == "mixed" else [place for place in several if len(place) == self.topic.order]
-        )
-        return {place: several[place] for place in wanted}
+        entries = self._problems_of(**self.asked_of)
+        return {(): next(iter(entries.values()))} if self.topic.kind == "directional" else entries
+
+    @property
+    def asked_of(self) -> dict[str, Any]:
+        """What `check_derivative` is told beside the formula and the variables."""
+        if self.topic.kind == "directional":
+            return {"along": self.direction}
+        return {"order": tuple(self.variables) if self.topic.kind == "mixed" else self.topic.order}
+
+    def _problems_of(self, **asked: Any) -> dict[Place, AnswerProblem]:
+        """Return the problems of the entries of a gradient, a Hessian, a mixed or a directional derivative."""
+        question = entry_question(self.f, dict(self.point) or self.x, Asked(**asked))
+        assert question is not None
+        return {tuple(place[1:]): question.problem(place) for place in question.asked}
 
     @cached_property
     def entries(self) -> dict[Place, sp.Expr]:
@@ -105,11 +111,10 @@ class CalculusQuestion(PracticeQuestion):
         return next(iter(entries.values()))
 
     def check(self, mine: Any, reveal: Reveal) -> CheckedAnswer:
-        if self.topic.kind == "directional":
-            return checked_answer(mine, replace(self.problems[()], reveal=reveal))
-        if self.topic.kind == "mixed" and isinstance(mine, str) and "=" not in mine:
-            mine = f"f_{''.join(self.variables)} = {mine}"
-        return check_derivative(mine, self.f, dict(self.point) or self.x, order=self.topic.order, reveal=reveal)
+        checked: CheckedAnswer = check_derivative(
+            mine, self.f, dict(self.point) or self.x, reveal=reveal, **self.asked_of
+        )
+        return checked
 
     def mistaken(self) -> Iterator[WrongAnswer]:
         """Yield wrong answers: the kinds of mistakes in turn, those of the topic first, long answers last."""
@@ -162,10 +167,8 @@ class CalculusQuestion(PracticeQuestion):
     def worked(self) -> Document:
         blocks: Document = self.derivation.document()[1:]
         if self.topic.kind == "directional":
-            parts = [
-                signs_of(problem.truth[(1,)])
-                for problem in (gradient_problems(self.f, dict(self.point), 1) or {}).values()
-            ]
+            entries = self._problems_of(order=1).values()
+            parts = [signs_of(problem.truth[problem.terms[0]]) for problem in entries]
             terms = [f"({part})·({along})" for part, along in zip(parts, self.direction, strict=True)]
             blocks = (*blocks, Paragraph(f"∇f·v = {' + '.join(terms)}"))
         return (*blocks, *self.result())
