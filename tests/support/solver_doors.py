@@ -376,7 +376,9 @@ def doubles(jax: Any, run: Callable[[], Any]) -> Any:
 
 def descended(torch: Any) -> Any:
     x, f = torch.tensor(X, requires_grad=True), sa.to_torch(valley, X)
-    optimizer = torch.optim.LBFGS([x], max_iter=100, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS(
+        [x], max_iter=100, tolerance_grad=1e-10, tolerance_change=1e-14, line_search_fn="strong_wolfe"
+    )
 
     def closure() -> Any:
         optimizer.zero_grad()

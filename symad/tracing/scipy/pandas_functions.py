@@ -186,7 +186,8 @@ def _falling(
 ) -> Iterator[Any]:
     """Yield means, sums or covariances of pairs, whose weights fall by a factor at each step; NaN where too few are."""
     factor, new = com / (1 + com), 1.0 if adjust else 1 / (1 + com)
-    mean = other = spread = weight = total = squares = count = 0.0
+    mean: Any = 0.0
+    other = spread = weight = total = squares = count = mean
     for k, (x, y) in enumerate(pairs):
         seen = ~(np.isnan(x) | np.isnan(y))
         fall = factor ** (1.0 if deltas is None or k == 0 else deltas[k - 1])

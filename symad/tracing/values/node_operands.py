@@ -91,7 +91,8 @@ def held_in(value: Any) -> Traced | None:
     parts = _parts_of(value)
     if not any(isinstance(part, Traced) for part in parts):
         return None
-    return parts[0] if getattr(value, "_typ", "") != "dataframe" else np.stack(parts, axis=1)  # type: ignore[no-any-return]
+    whole: Any = np.stack(parts, axis=1) if getattr(value, "_typ", "") == "dataframe" else parts[0]
+    return whole  # type: ignore[no-any-return]
 
 
 def _parts_of(value: Any) -> list[Any]:
