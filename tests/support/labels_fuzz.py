@@ -46,7 +46,7 @@ def numbers_of(value: Any) -> Any:
     """Return the numbers in a result, in one row."""
     if isinstance(value, pd.DataFrame):
         columns = [value.iloc[:, k] for k in range(value.shape[1])]
-        return np.concatenate([column.to_numpy() for column in columns if column.dtype.kind in "fiub"])
+        return np.concatenate([column.to_numpy() for column in columns if not isinstance(column.iloc[0], str)])
     return np.ravel(value.to_numpy() if hasattr(value, "to_numpy") else value)
 
 

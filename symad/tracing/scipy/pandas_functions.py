@@ -290,7 +290,7 @@ def of_groups(
     return np.stack([_reduced(self.how, numbers, min_count, ddof) for numbers in groups], axis=-1)
 
 
-@stands_in_for("pandas.core.groupby.ops.BaseGrouper._get_splitter", always=True)
+@stands_in_for("pandas.core.groupby.ops.BaseGrouper._get_splitter")
 def groups_of(self: Any, data: Any) -> Any:
     """The data of each group."""
     return [callee(data.take)(np.flatnonzero(self.ids == group)) for group in range(self.ngroups)]

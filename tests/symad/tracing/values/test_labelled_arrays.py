@@ -268,6 +268,8 @@ def test_series_and_frames_are_made_inside() -> None:
             lambda p: p.groupby([0, 0, 1, 1]).ohlc().iloc[0, 0],
             "pandas' ohlc of groups was called with a traced value: its code is compiled",
         ),
+        (lambda p: p.groupby([0, 0, 1, 1]).quantile(0.4).sum(), "pandas got a traced value where its compiled code"),
+        (lambda p: p.shift(1, fill_value=p["a"]).sum(), "pandas got a traced value where its compiled code"),
         (lambda p: p.nlargest(2).sum(), "pandas got a traced value where its compiled code takes plain"),
         (lambda p: p[p > 0.5].sum(), "the value of a traced array was asked for"),
         (lambda p: p.map({0.7: 1.0}).sum(), "pandas' map was called with a traced value: it looks values up"),
