@@ -16,6 +16,7 @@ from scipy import integrate, optimize
 
 import codegen
 import symad as sa
+from tests.support.solver_doors import MORE
 
 Row = tuple[Any, Callable[[Any], Any]]
 
@@ -206,8 +207,13 @@ def outcome(tool: str, name: str) -> str:
     return "works" if same else f"{found!r} in place of {expected!r}"
 
 
+for tool, rows in MORE.items():
+    DOORS[tool] = DOORS.get(tool, {}) | rows
 ROWS = [(tool, name) for tool, rows in DOORS.items() for name in rows]
 
 if __name__ == "__main__":
     for row in ROWS:
-        print(*row, outcome(*row), sep=" | ")
+        try:
+            print(*row, outcome(*row), sep=" | ", flush=True)
+        except Exception as error:
+            print(*row, f"{type(error).__name__}: {error}", sep=" | ", flush=True)

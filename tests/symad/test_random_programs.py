@@ -11,7 +11,7 @@ from tests.support.fuzzing import campaign
 
 EXAMPLES = {
     "arrays": 5, "arrays-odd": 10, "arrays-merged": 6, "arrays-large": 4, "bodies": 10, "bodies-native": 3, "words": 2,
-    "steps": 6,
+    "steps": 6, "labels": 20,
 }  # fmt: skip
 
 

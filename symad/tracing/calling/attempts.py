@@ -77,7 +77,7 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
         return _attempted_inside(f, run)
     around, attempt, retries, reached = innermost_watch(), _active.get(), 0, reached_code(f)
     if attempt is _PLAIN and (bytes_are_limited() or reached.asks_for_types):
-        attempt = _Attempt(Style())  # stand-ins answer before NumPy and Python do
+        attempt = _Attempt(Style(operators=reached.picks_columns))  # stand-ins answer before NumPy and Python do
     refused: Exception | None = None
     plain: _Attempt | None = None  # before loops are read
     while True:

@@ -56,7 +56,11 @@ def is_conversion(error: BaseException) -> bool:
 
 
 # of a place, in pandas
-_PLACES = ("has no attribute 'ndim'", "Cannot index by location index", "Invalid value", "Cannot cast array data")
+_PLACES = (
+    "has no attribute 'ndim'", "Cannot index by location index", "Invalid value", "Cannot cast array data",
+    "has no attribute 'type'", "has no attribute '_sorted_data'", "fill_value must be a scalar",
+    "Buffer dtype mismatch",
+)  # fmt: skip
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
     "not Scalar", "not Array", "got Scalar", "got Array", "scalar.Scalar'", "array.Array'",

@@ -12,17 +12,24 @@ from symad.reach.code_facts import facts_of
 from symad.reach.known_packages import is_library
 from symad.reach.reachable_state import reached_functions
 
-_OF_TYPES = frozenset({"type", "hasattr", "getattr"})
+_OF_COLUMNS = frozenset(
+    {"select_dtypes", "numeric_only", "describe", "dtypes"}
+)  # of numbers, where pandas makes objects
+_OF_TYPES = _OF_COLUMNS | {"type", "hasattr", "getattr"}
 FUNCTIONS = 100  # more than these count as code that handles and asks
 
 
 @dataclass(frozen=True)
 class ReachedCode:
-    """Whether code that a function reaches may catch an error, ask for types, or certainly asks what `is True`."""
+    """Whether code that a function reaches may catch an error, ask for types, or certainly asks what `is True`.
+
+    And whether it picks the columns of a DataFrame by their types.
+    """
 
     handles: bool
     asks_for_types: bool
     asks_for_identity: bool = False
+    picks_columns: bool = False
 
 
 _BOTH = ReachedCode(handles=True, asks_for_types=True)
@@ -36,7 +43,7 @@ def reached_code(f: Any) -> ReachedCode:
     not complete, the code counts as handling and asking.
 
     >>> reached_code(lambda x: 2 * x)
-    ReachedCode(handles=False, asks_for_types=False, asks_for_identity=False)
+    ReachedCode(handles=False, asks_for_types=False, asks_for_identity=False, picks_columns=False)
     """
     inner: Any = unwrap(f)
     inner = getattr(inner, "__func__", inner)
@@ -50,8 +57,9 @@ def reached_code(f: Any) -> ReachedCode:
         not complete or any(part.handles for part in facts),
         not all(_OF_TYPES.isdisjoint(part.names) for part in facts),
         identity,
+        any(not _OF_COLUMNS.isdisjoint(part.names) for part in facts),
     )
-    if identity or (len(functions) < FUNCTIONS and reached != _BOTH):
+    if identity or reached.picks_columns or (len(functions) < FUNCTIONS and reached != _BOTH):
         return reached
     if is_users:
         _handling.add(inner)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from symad.tracing.calling.running import callee, value
+from symad.tracing.calling.user_place import has_labels, is_passed_over, user_frame
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.values.array import numbers_of_constants
 from symad.tracing.values.traced import refuse_function
 
 _NANOPS = "pandas.core.nanops."
@@ -25,7 +28,7 @@ def _of_numbers(name: str) -> Callable[..., Any]:
     return stands_in_for(f"{_NANOPS}nan{name}")(reduction)
 
 
-_of_numbers("mean"), _of_numbers("median"), _of_numbers("var")
+_of_numbers("mean"), _of_numbers("median"), _of_numbers("var"), _of_numbers("max"), _of_numbers("min")
 nanstd = _of_numbers("std")
 
 
@@ -74,10 +77,10 @@ def na_accum_func(values: Any, accum_func: Any, *, skipna: bool) -> Any:
     """Running sums, products and extremes, which pass over NaN."""
     numbers = traced(values)
     if not skipna:
-        return accum_func(numbers)
+        return accum_func(numbers, axis=0)
     kind = getattr(getattr(accum_func, "__self__", accum_func), "__name__", "")
     missing, nothing = np.isnan(numbers), {"cumprod": 1.0, "maximum": -np.inf, "minimum": np.inf}.get(kind, 0.0)
-    return np.where(missing, np.nan, accum_func(np.where(missing, nothing, numbers)))
+    return np.where(missing, np.nan, accum_func(np.where(missing, nothing, numbers), axis=0))
 
 
 _OPERATORS: dict[np.ufunc, Callable[..., Any]] = {
@@ -121,8 +124,8 @@ def diff(arr: Any, n: int, axis: int = 0) -> Any:
     return np.moveaxis(differences, 0, axis)
 
 
-_SPREADS = frozenset({"var", "std"})
-_REDUCED = _SPREADS | {"sum", "prod", "mean", "min", "max", "median"}
+_SPREADS = frozenset({"var", "std", "sem"})
+_REDUCED = _SPREADS | {"sum", "prod", "mean", "min", "max", "median", "sem", "first", "last"}
 
 
 def _reduced(name: str, numbers: Any, least: int, ddof: int = 1) -> Any:
@@ -130,8 +133,17 @@ def _reduced(name: str, numbers: Any, least: int, ddof: int = 1) -> Any:
     count = np.sum(~np.isnan(numbers), axis=-1)
     needed = {"sum": 0, "prod": 0}.get(name, ddof + 1 if name in _SPREADS else 1)
     enough = np.expand_dims(count >= max(least, needed), -1)
-    options = {"ddof": ddof} if name in _SPREADS else {}
-    values = getattr(np, f"nan{name}")(np.where(enough, numbers, 1.0), axis=-1, **options)
+    known = np.where(enough, numbers, 1.0)
+    if name in ("first", "last"):
+        order = 1 if name == "last" else -1
+        values = known[..., 0]
+        for k in range(np.shape(known)[-1])[::order]:
+            values = np.where(np.isnan(known[..., k]), values, known[..., k])
+    elif name == "sem":
+        values = nansem(known, axis=-1, ddof=ddof)
+    else:
+        options = {"ddof": ddof} if name in _SPREADS else {}
+        values = getattr(np, f"nan{name}")(known, axis=-1, **options)
     return np.where(enough[..., 0], values, np.nan)
 
 
@@ -151,16 +163,157 @@ for _name in ("sum", "mean", "min", "max", "var", "median"):
     _rolling(_name)
 
 
+def _bounds(*ends: Any) -> Iterator[tuple[int, int]]:
+    """Yield where windows begin and end; the places may be a traced array of constants."""
+    places = [np.asarray(end if (numbers := numbers_of_constants(end)) is None else numbers, dtype=int) for end in ends]
+    yield from zip(*[place.tolist() for place in places], strict=True)
+
+
+@stands_in_for("pandas._libs.window.aggregations.roll_apply")
+def roll_apply(
+    obj: Any, start: Any, end: Any, minp: int, function: Any, raw: bool, args: Any, kwargs: Mapping[str, Any]
+) -> Any:
+    """A function of the numbers, or of the Series, in each window; NaN where too few are beside NaN."""
+    whole = traced(obj) if raw else obj
+    bounds = _bounds(start, end)
+    parts = [whole[a:b] if raw else whole.iloc[a:b] for a, b in bounds]
+    known = np.stack([np.sum(~np.isnan(traced(part))) >= max(minp, 1) for part in parts])
+    return np.where(known, np.stack([callee(function)(part, *args, **kwargs) for part in parts]), np.nan)
+
+
+def _falling(
+    kind: str, pairs: Iterator[Any], minp: int, com: float, adjust: bool, ignore_na: bool, deltas: Any = None
+) -> Iterator[Any]:
+    """Yield means, sums or covariances of pairs, whose weights fall by a factor at each step; NaN where too few are."""
+    factor, new = com / (1 + com), 1.0 if adjust else 1 / (1 + com)
+    mean: Any = 0.0
+    other = spread = weight = total = squares = count = mean
+    for k, (x, y) in enumerate(pairs):
+        seen = ~(np.isnan(x) | np.isnan(y))
+        fall = factor ** (1.0 if deltas is None or k == 0 else deltas[k - 1])
+        fall = np.where(seen, fall, 1.0) if ignore_na else fall
+        x, y, share, count = np.where(seen, x, 0.0), np.where(seen, y, 0.0), np.where(seen, new, 0.0), count + seen
+        weight, total, squares = fall * weight, fall * total + share, fall**2 * squares + share**2
+        whole = np.where(weight + share > 0, weight + share, 1.0)
+        old, older, before = mean, other, spread
+        mean = fall * mean + x if kind == "sum" else (weight * mean + share * x) / whole
+        other = (weight * other + share * y) / whole
+        spread = weight * (before + (old - mean) * (older - other)) + share * (x - mean) * (y - other)
+        spread, weight = np.where(seen, spread / whole, before), weight + share
+        scale = np.where(seen & (not adjust), whole, 1.0)  # pandas divides by the sum of the weights at once
+        weight, total, squares = weight / scale, total / scale, squares / scale**2
+        free = total**2 - squares
+        biased = 1.0 if kind == "biased" else np.where(free > 0, total**2 / np.where(free > 0, free, 1.0), np.nan)
+        yield np.where(count >= max(minp, 1), mean if kind in ("mean", "sum") else spread * biased, np.nan)
+
+
+@stands_in_for("pandas._libs.window.aggregations.ewm")
+def ewm(
+    vals: Any, start: Any, end: Any, minp: int, com: float, adjust: bool, ignore_na: bool, deltas: Any = None,
+    normalize: bool = True,
+) -> Any:  # fmt: skip
+    """Means, or sums, with weights that fall exponentially."""
+    kind, x, parts = "mean" if normalize else "sum", traced(vals), list[Any]()
+    for a, b in _bounds(start, end):
+        apart = None if deltas is None else deltas[a:b]
+        parts += _falling(kind, zip(x[a:b], x[a:b], strict=True), minp, com, adjust, ignore_na, apart)
+    return np.stack(parts)
+
+
+@stands_in_for("pandas._libs.window.aggregations.ewmcov")
+def ewmcov(
+    input_x: Any, start: Any, end: Any, minp: int, input_y: Any, com: float, adjust: bool, ignore_na: bool, bias: bool
+) -> Any:
+    """Variances and covariances with weights that fall exponentially."""
+    kind, x, y, parts = "biased" if bias else "free", traced(input_x), traced(input_y), list[Any]()
+    for a, b in _bounds(start, end):
+        parts += _falling(kind, zip(x[a:b], y[a:b], strict=True), minp, com, adjust, ignore_na)
+    return np.stack(parts)
+
+
+@stands_in_for("pandas.core.window.common.zsqrt")
+def zsqrt(x: Any) -> Any:
+    """Square roots, 0 where rounding has made a variance negative."""
+    return np.sqrt(np.maximum(x, 0.0))
+
+
+def _ranked(values: Any, method: str, na_option: str, ascending: bool, pct: bool) -> Any:
+    """Return the places of numbers along the last axis in their order; equal numbers share theirs."""
+    numbers = values if ascending else -values
+    missing = np.isnan(numbers)
+    if na_option != "keep" or method not in ("average", "min", "max"):
+        refuse_function(f"pandas' rank with {method} and {na_option}", "it has no traced form", "use the mean of ties")
+    left, right = numbers[..., :, None], numbers[..., None, :]
+    below, same = np.sum(right < left, axis=-1), np.sum(right == left, axis=-1)
+    ranks = below + {"average": (same + 1) / 2, "min": 1.0, "max": same}[method]
+    count = np.sum(~missing, axis=-1, keepdims=True) if pct else 1.0
+    return np.where(missing, np.nan, ranks / count)
+
+
+@stands_in_for("pandas.core.algorithms.rank")
+def rank(
+    values: Any, axis: int = 0, method: str = "average", na_option: str = "keep", ascending: bool = True,
+    pct: bool = False, mask: Any = None,
+) -> Any:  # fmt: skip
+    """The places of numbers in their order."""
+    return np.moveaxis(_ranked(np.moveaxis(traced(values), axis, -1), method, na_option, ascending, pct), -1, axis)
+
+
+_RUNNING = {
+    "cumsum": np.cumsum,
+    "cumprod": np.cumprod,
+    "cummax": np.maximum.accumulate,
+    "cummin": np.minimum.accumulate,
+}
+
+
 @stands_in_for("pandas.core.groupby.ops.WrappedCythonOp._call_cython_op")
 def of_groups(
     self: Any, values: Any, *, min_count: int, ngroups: int, comp_ids: Any, ddof: int = 1, skipna: bool = True,
-    **keywords: Any,
+    mask: Any = None, result_mask: Any = None, initial: Any = 0, **keywords: Any,
 ) -> Any:  # fmt: skip
-    """A reduction of each group, along the last axis."""
-    if self.kind != "aggregate" or self.how not in _REDUCED or not skipna:
+    """A reduction of each group along the last axis, or what has a value for each of its elements."""
+    places = [np.flatnonzero(comp_ids == group) for group in range(ngroups)]
+    groups = [traced(values)[..., members] for members in places]
+    if self.how in _RUNNING or self.how == "rank":
+        parts = [
+            _ranked(numbers, keywords["ties_method"], keywords["na_option"], keywords["ascending"], keywords["pct"])
+            if self.how == "rank"
+            else na_accum_func(numbers.T, _RUNNING[self.how], skipna=skipna).T
+            for numbers in groups
+        ]
+        rest = np.flatnonzero(comp_ids < 0)
+        parts.append(np.full((*np.shape(values)[:-1], len(rest)), np.nan))
+        return np.concatenate(parts, axis=-1)[..., np.argsort(np.concatenate([*places, rest]))]
+    if self.how not in _REDUCED or not skipna:
         refuse_function(f"pandas' {self.how} of groups", "its code is compiled", "use sum, mean, min, max, var or std")
-    groups = [traced(values)[..., np.flatnonzero(comp_ids == group)] for group in range(ngroups)]
     return np.stack([_reduced(self.how, numbers, min_count, ddof) for numbers in groups], axis=-1)
+
+
+@stands_in_for("pandas.core.groupby.ops.BaseGrouper._get_splitter")
+def groups_of(self: Any, data: Any) -> Any:
+    """The data of each group."""
+    return [callee(data.take)(np.flatnonzero(self.ids == group)) for group in range(self.ngroups)]
+
+
+@stands_in_for("pandas.core.dtypes.cast.construct_1d_arraylike_from_scalar")
+def construct_1d_arraylike_from_scalar(value: Any, length: int, dtype: Any) -> Any:
+    """A column of one number."""
+    return np.broadcast_to(traced(value), (length,)).copy()
+
+
+@stands_in_for("pandas.core.computation.scope.ensure_scope", always=True)
+def ensure_scope(
+    level: int, global_dict: Any = None, local_dict: Any = None, resolvers: Any = (), target: Any = None
+) -> Any:
+    """The names that a text of `eval` or `query` may use: those of the function that calls it."""
+    frame = user_frame()
+    while frame is not None and (has_labels(frame.f_code.co_filename) or is_passed_over(frame.f_code.co_filename)):
+        frame = frame.f_back
+    if frame is not None and local_dict is None:
+        global_dict, local_dict = frame.f_globals if global_dict is None else global_dict, dict(frame.f_locals)
+    kind = sys.modules["pandas.core.computation.scope"].Scope
+    return kind(0, global_dict=global_dict, local_dict=local_dict, resolvers=resolvers, target=target)
 
 
 @stands_in_for("pandas._libs.algos.ensure_float64", "pandas._libs.lib.maybe_convert_objects")

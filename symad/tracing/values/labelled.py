@@ -70,6 +70,11 @@ def _numbers(series: Any) -> Any:
     return held if isinstance(held, Traced | np.ndarray) else series.to_numpy()
 
 
+def _holds_scalars(column: Any) -> bool:
+    """Whether traced numbers are in a column; pandas takes them for objects where it is not asked by a stand-in."""
+    return column.dtype == object and any(isinstance(item, Traced) for item in column)
+
+
 def _series_apart(series: Any) -> Any:
     return [_numbers(series)], (_Index(series.index),), (0,)
 
@@ -84,7 +89,7 @@ def _series(kind: type, static: Any, parts: Sequence[Any]) -> Any:
 def _frame_apart(frame: Any) -> Any:
     """Flatten a DataFrame: columns with numbers are parts, the others static."""
     columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
-    moving = [k for k, column in enumerate(columns) if column.dtype.kind in "fiu"]
+    moving = [k for k, column in enumerate(columns) if column.dtype.kind in "fiu" or _holds_scalars(column)]
     static = tuple((k, StrictKey(tuple(columns[k]))) for k in range(len(columns)) if k not in moving)
     parts = [_numbers(columns[k]) for k in moving]
     return parts, (_Index(frame.index), _Index(frame.columns), static), tuple(frame.columns[k] for k in moving)

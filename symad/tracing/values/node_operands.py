@@ -88,10 +88,20 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
 
 def held_in(value: Any) -> Traced | None:
     """Return the traced array inside a labelled object, None for all other objects."""
-    if not has_labels(value):
+    parts = _parts_of(value)
+    if not any(isinstance(part, Traced) for part in parts):
         return None
-    held = getattr(value, "_values" if hasattr(type(value), "__pandas_priority__") else "data", None)
-    return held if isinstance(held, Traced) else None
+    whole: Any = np.stack(parts, axis=1) if getattr(value, "_typ", "") == "dataframe" else parts[0]
+    return whole  # type: ignore[no-any-return]
+
+
+def _parts_of(value: Any) -> list[Any]:
+    """Return the array in a labelled object, or the columns of a DataFrame; none for all other objects."""
+    if not has_labels(value):
+        return []
+    if getattr(value, "_typ", "") == "dataframe":
+        return [column._values for _, column in value.items()]
+    return [getattr(value, "_values" if hasattr(type(value), "__pandas_priority__") else "data", None)]
 
 
 def has_labels(value: Any) -> bool:
@@ -204,8 +214,8 @@ def _scopes_in(values: Any) -> Iterator[Scope]:
             yield value.scope
         elif isinstance(value, list | tuple):
             yield from _scopes_in(value)
-        elif (held := held_in(value)) is not None:
-            yield held.scope
+        elif parts := _parts_of(value):
+            yield from (part.scope for part in parts if isinstance(part, Traced))
         elif isinstance(value, np.ndarray) and value.dtype == object:
             yield from _scopes_in(value.ravel().tolist())
         elif isinstance(value, sp.MatrixBase | sp.NDimArray):
