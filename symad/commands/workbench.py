@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from symad.classroom.lessons.lesson_cells import lesson_path
 from symad.classroom.workbench.server import Workbench
+from symad.classroom.workbench.shared_page import share
 from symad.commands.names import HELP
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
@@ -29,6 +30,20 @@ def add_command(commands: Any) -> None:
     command.add_argument("target", nargs="?", default="", metavar="FORMULA or FILE.py:FUNCTION", help="what to open")
     command.add_argument("--lesson", type=int, metavar="NUMBER", help="open a lesson, in steps, beside the panes")
     command.add_argument("--step", type=int, metavar="NUMBER", help="with --lesson: the step to begin with")
+    command.add_argument(
+        "--share",
+        metavar="FILE",
+        help="write one page without a server: all panes of the formula, linked; no browser is opened",
+    )
+    command.add_argument("--at", default="", metavar="POINT", help='with --share: the point, such as "x=2"')
+    command.add_argument("--order", type=int, default=1, help="with --share: the order of the derivative (default 1)")
+    command.add_argument(
+        "--exercises",
+        nargs="+",
+        default=[],
+        metavar="TOPIC",
+        help="with --share: add exercises with hints and solutions",
+    )
     command.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
     command.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
     command.add_argument("--allow-code", action="store_true", help="run Python code that is typed in the page")
@@ -40,6 +55,8 @@ def add_command(commands: Any) -> None:
 
 def run_workbench(options: argparse.Namespace) -> int:
     """Carry out `symad workbench` until Ctrl-C; exit status 0."""
+    if options.share:
+        return _share(options)
     file = options.target if _FILE.fullmatch(options.target) else ""
     if file:
         _check_there(Path(file.rpartition(":")[0]))
@@ -55,6 +72,16 @@ def run_workbench(options: argparse.Namespace) -> int:
         print()
     finally:
         bench.server_close()
+    return 0
+
+
+def _share(options: argparse.Namespace) -> int:
+    """Write one page of a formula."""
+    if not options.target or options.lesson is not None or _FILE.fullmatch(options.target):
+        raise ArgumentError("--share without a formula", do='write: symad workbench --share page.html "x sin(x)"')
+    state = {"text": options.target, "point": options.at, "transform": "derivative", "order": options.order}
+    path = share(options.share, state, topics=tuple(options.exercises), seconds=options.seconds)
+    print(f"wrote {path}: open it in any browser")
     return 0
 
 

@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         path, query = parts
         if path in PAGE:
-            self._text(f".{PAGE[path].rpartition('.')[2]}", _page_file(PAGE[path]))
+            self._text(f".{PAGE[path].rpartition('.')[2]}", page_file(PAGE[path]))
         elif path == "about.json":
             self._text(".json", json.dumps(self.server.about()))
         elif path.startswith("export/"):
@@ -210,7 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Write no log: the terminal belongs to the user."""
 
 
-def _page_file(name: str) -> str:
+def page_file(name: str) -> str:
     """Return a file of the page. Its stylesheet follows the common one and that of pictures."""
     text = files("symad.classroom.workbench").joinpath("page", name).read_text(encoding="utf-8")
     if not name.endswith(".css"):

@@ -48,7 +48,10 @@ export function seconds(milliseconds) {
   return milliseconds < 1000 ? Math.round(milliseconds) + " ms" : (milliseconds / 1000).toFixed(1) + " s";
 }
 
+export const shared = globalThis.SHARED; // on a page without a server: what one would send
+
 export async function* messages(name, asked, signal) {
+  if (shared) { yield shared.answers[name]; return; }
   const response = await fetch("pane/" + name, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked), signal, cache: "no-store",
   });

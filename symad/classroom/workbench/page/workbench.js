@@ -2,7 +2,7 @@
 // It asks the server that it came from, and nobody else. What the server sends is HTML that it has escaped itself.
 
 import { kinds, readAddress, reloaded, settle, start, state, writeAddress } from "./address.js";
-import { $, all, fill, fills, labelled, link, make, messages, reach, seconds } from "./elements.js";
+import { $, all, fill, fills, labelled, link, make, messages, reach, seconds, shared } from "./elements.js";
 import { ErrorRange } from "./error_range.js";
 import { Steps } from "./expansion_steps.js";
 import { Lessons } from "./lessons.js";
@@ -365,8 +365,12 @@ async function share() {
   setTimeout(() => { $("#share").textContent = "Copy link"; }, 1500);
 }
 
-about = await (await fetch("about.json", { cache: "no-store" })).json();
+about = shared ? shared.about : await (await fetch("about.json", { cache: "no-store" })).json();
 build();
+if (shared) {
+  Object.assign(start, shared.state);
+  for (const field of all("#question input, #question select, #question textarea")) field.disabled = true;
+}
 lessons = new Lessons({
   state, titles: about.lessons, beside, wide: WIDE_BESIDE,
   ask: (name, signal) => messages(name, {}, signal),
