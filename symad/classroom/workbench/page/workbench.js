@@ -2,7 +2,7 @@
 // It asks the server that it came from, and nobody else. What the server sends is HTML that it has escaped itself.
 
 import { kinds, readAddress, reloaded, settle, start, state, writeAddress } from "./address.js";
-import { $, all, fill, fills, labelled, link, make, messages, reach, seconds, shared } from "./elements.js";
+import { $, all, button, fill, fills, labelled, link, make, messages, reach, seconds, shared } from "./elements.js";
 import { ErrorRange } from "./error_range.js";
 import { Steps } from "./expansion_steps.js";
 import { Lessons } from "./lessons.js";
@@ -15,6 +15,11 @@ const TITLES = {
 };
 const WIDE = new Set(["formula", "code", "confusion"]);
 const WIDE_BESIDE = new Set(["code", "confusion"]); // a lesson
+const EXAMPLES = [
+  ["x^2 sin(x)", "derivative", "a product, differentiated twice"], ["exp(x sin(x))", "grad", "a chain of functions"],
+  ["x^y", "grad", "two variables"], ["x^3 y - 2 x y^2", "hessian", "a Hessian"],
+  ["log(1 + exp(x))", "grad-grad", "a gradient of a gradient"], ["sqrt(x^2 + y^2)", "laplacian", "a Laplacian"],
+];
 const FIELDS = ["kind", "text", "point", "transform", "order"];
 const PAUSE = 120; // milliseconds without a key before what is typed is computed
 
@@ -77,6 +82,7 @@ function compute() {
     if (empty) { leave(pane); fill(pane.body, ""); pane.files.replaceChildren(); pane.state.textContent = ""; }
     else if (!hidden().has(name)) ask(name);
   }
+  $("#panes").classList.toggle("empty", empty && !long && !state.lesson);
   if (empty) notice(long ? `a text of ${state.text.length} letters; give at most ${about.longest}` : "");
   allThere();
 }
@@ -183,10 +189,11 @@ function notice(text) {
 
 function fail(name, pane, error) {
   if (name === "formula") notice(error);
-  const unread = name !== "formula" && !$("#notice").hidden && $("#notice").textContent === error;
+  const unread = name === "formula" || (!$("#notice").hidden && $("#notice").textContent === error);
+  if (unread && pane.body.childElementCount) { tell(pane, "of the formula before"); return; } // it is half typed
   pane.files.replaceChildren();
   pane.body.classList.add("failed");
-  pane.body.textContent = unread ? "" : name === "formula" ? "" : error;
+  pane.body.textContent = unread ? "" : error;
 }
 
 function arrive(name, pane, answer) {
@@ -232,6 +239,13 @@ function build() {
     : "Python code that is typed here is not run: the workbench was started without --allow-code.";
   about.panes.forEach(buildPane);
   controls();
+  const examples = EXAMPLES.map(([text, transform, shows]) => {
+    const start = button("", text, text + ": " + shows, () => { Object.assign(state, { text, transform }); fillForm(); compute(); });
+    start.removeAttribute("id");
+    return make("li", {}, start, " " + shows);
+  });
+  $("#panes").append(make("section", { id: "examples" }, make("h2", { textContent: "Type a formula above, or try one of these" }),
+    make("ul", {}, ...examples)));
 }
 
 function buildPane(name, number) {

@@ -319,3 +319,24 @@ def test_axe_finds_nothing(page: Page, scheme: str, width: int, height: int) -> 
     assert violations(page) == []
     typed(page, "exp(x*sin(x))")
     assert violations(page) == []
+
+
+def test_an_empty_page_offers_examples(page: Page) -> None:
+    shown = "[...document.querySelectorAll('.pane')].filter((pane) => pane.offsetParent).length"
+    assert page.run(shown) == 0
+    assert page.run("document.querySelectorAll('#examples button').length") >= 5
+    page.run("document.querySelector('#examples button').click()")
+    page.wait("document.body.dataset.shown === 'formula:x^2 sin(x)'")
+    assert page.run(shown) == 9
+    assert state(page)["text"] == "x^2 sin(x)"
+
+
+def test_a_half_typed_formula_keeps_the_panes(page: Page) -> None:
+    page.type("#text", "sin(x)")
+    page.wait("document.body.dataset.shown === 'formula:sin(x)'")
+    before = page.text("#pane-formula .body")
+    page.type("#text", " + cos(")
+    page.wait("!document.querySelector('#notice').hidden && document.querySelectorAll('.pane.busy').length === 0")
+    assert page.text("#pane-formula .body") == before
+    assert "of the formula before" in page.text("#pane-formula")
+    assert page.run("document.querySelectorAll('.pane .failed').length") == 0
