@@ -128,6 +128,21 @@ sa.expand(energy, point, [direction])
 # for: lesson 4. And a derivative inside a derivative needs a second $\varepsilon$: lessons 2 and 3.
 
 # %% [markdown]
+# ## One epsilon is not enough for two derivatives
+#
+# Move $x$ twice with the same $\varepsilon$: $(x + \varepsilon + \varepsilon)^3$ is $(x + 2\varepsilon)^3$, and that is
+# $x^3 + 6x^2\,\varepsilon$. The second derivative would stand at $\varepsilon \cdot \varepsilon$, and that is 0: it is
+# struck. With two epsilons, each with its own square 0, the product $\varepsilon_1 \varepsilon_2$ is not 0, and the
+# second derivative $6x$ is its coefficient.
+
+# %%
+lost = sa.expand(x**3, x, [2])
+both = sa.expand(x**3, x, [1, 1])
+assert lost.coefficient(1) == 6 * x**2
+assert both.coefficient(1, 2) == 6 * x
+both
+
+# %% [markdown]
 # ## Exercises
 #
 # Each answer below is a pupil's, and wrong. Read what the check says, and put it right. Solutions are at the end.
@@ -167,6 +182,16 @@ tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: $(x + \varepsilon)^3$ multiplied out is $x^3 + 3x^2\,\varepsilon + 3x\,\varepsilon^2 + \varepsilon^3$, and
+# $\varepsilon^2 = 0$ strikes the last two terms.
+#
+# To 2: the outer function is the sine, the inner one is $x^2$. The derivative is $\cos(x^2) \cdot 2x$.
+#
+# To 3: above and below times $1 + x - v\,\varepsilon$. Below, $(1 + x)^2$ is left; the tangent is $-v/(1 + x)^2$.
+#
+# To 4: $(2 + \varepsilon)(5 + 3\,\varepsilon)$ is $10 + (2 \cdot 3 + 5)\,\varepsilon$, and that is
+# $10 + 11\,\varepsilon$.
 
 # %%
 assert sa.check_expansion("x^3 + 3 x^2 eps_1", "x^3", "x", [1]).right

@@ -151,6 +151,17 @@ tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: the square has the terms $2xv\,\varepsilon_1$ and $2xw\,\varepsilon_2$, and $2vw\,\varepsilon_1\varepsilon_2$
+# too: only the squares of the epsilons are 0.
+#
+# To 2: $(x + \varepsilon_1)(y + \varepsilon_2)$ has the product of the epsilons once.
+#
+# To 3: the first derivative is $2x\,e^{x^2}$. By the product rule the second one is
+# $2\,e^{x^2} + 2x \cdot 2x\,e^{x^2}$, and that is $(2 + 4x^2)\,e^{x^2}$.
+#
+# To 4: the mixed term is the second derivative at 0, $-\sin 0$, and that is 0. So $\varepsilon_1 + \varepsilon_2$ is
+# left.
 
 # %%
 assert sa.check_expansion("x^2 + 2 x v eps_1 + 2 x w eps_2 + 2 v w eps_1 eps_2", "x^2", "x", ["v", "w"]).right

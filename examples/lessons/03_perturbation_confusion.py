@@ -162,6 +162,16 @@ tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: $(1 + \varepsilon_1) + (1 + \varepsilon_2)$ is $2 + \varepsilon_1 + \varepsilon_2$: two names, two epsilons.
+#
+# To 2: $x$ is $3 + \varepsilon_1$, and $y$ is $3 + \varepsilon_1 + \varepsilon_2$. Their product is
+# $9 + 6\,\varepsilon_1 + 3\,\varepsilon_2 + \varepsilon_1\varepsilon_2$, because the square of $\varepsilon_1$ is 0.
+#
+# To 3: the bracket $2x^3$ has the derivative $6x^2$. Where $y$ is $x$, the inner derivative of $x^3$ is $3x^2$: too
+# large.
+#
+# To 4: the derivative of $-x$ is $-1$.
 
 # %%
 assert sa.check_expansion("2 + eps_1 + eps_2", "x + y", {"x": 1, "y": 1}, [[1, 0], [0, 1]]).right

@@ -180,6 +180,15 @@ tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: $\bar a$ is $x$. Two arrows lead into $x$: they bring $a$ and $\bar a \cos x$, so $\sin x + x \cos x$.
+#
+# To 2: $\bar a$ is $1 + x$, one part for each use of $a$. The arrows into $x$ bring $a$ and $\bar a \cdot 2x$: together
+# $2x + 3x^2$.
+#
+# To 3: each partial derivative times the tangent of its variable, $2xy\,v + x^2\,w$.
+#
+# To 4: the tangent is $30 \cdot 1 - 9 \cdot 1$, that is 21; the value is 45.
 
 # %%
 assert sa.check_derivative("sin(x) + x cos(x)", "x sin(x)", "x").right

@@ -174,6 +174,14 @@ tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: the derivative in $y$ is $3x^2y^2$, and that of this one in $x$ is $6xy^2$: the mixed term.
+#
+# To 2: the second derivative in $x$ is $2y^3$. In the square of $x + \varepsilon_1 + \varepsilon_2$ the product of the
+# epsilons occurs twice.
+#
+# To 3: the first derivative is $e^x/(1 + e^x)$. The quotient rule gives $e^x(1 + e^x) - e^x e^x$ over the square of the
+# denominator, and $e^x$ is left above.
 
 # %%
 mixed = "x^2 y^3 + 2 x y^3 eps_1 + 3 x^2 y^2 eps_2 + 6 x y^2 eps_1 eps_2"

@@ -174,6 +174,12 @@ tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: the product rule gives $\cos x \cdot x$ and $\sin x \cdot 1$.
+#
+# To 2: $(\cos s \cdot s + \sin s)$ times the derivative of $s = x^2$, which is $2x$.
+#
+# To 3: one term for each factor: $e^x \sin x + x\,e^x \sin x + x\,e^x \cos x$.
 
 # %%
 assert sa.check_derivative("x cos(x) + sin(x)", "sin(x) x", "x").right

@@ -166,6 +166,14 @@ tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: $y'$ is $1/(2y)$, and $y$ is $\sqrt{x}$.
+#
+# To 2: the derivative of the left side is $e^y\,y'$, that of the right side is $2x$. So $y'$ is $2x$ over $1 + x^2$.
+#
+# To 3: once more differentiated, $2y'^2 + 2y\,y''$ is 0. So $y''$ is $-y'^2/y$, which is $-1/(4x\sqrt{x})$.
+#
+# To 4: $g$ moves by $(3y^2 + 1)\,\tfrac12 - 1$ times $\varepsilon$, which is 1. It stays 0 if $y$ moves by a quarter.
 
 # %%
 assert sa.check_derivative("1/(2 sqrt(x))", "sqrt(x)", "x").right

@@ -147,7 +147,7 @@ assert tried.right is False
 tried
 
 # %% [markdown]
-# **3.** `%5 = fma %4, %4, %4`, that is $x \cdot x + x$, and `%6 = call log(%5)`, `store %6`. Its derivative?
+# **3.** `%5 = fma %4, %4, %4`, that is $x \cdot x + x$, and `%6 = call sqrt(%5)`, `store %6`. Its derivative?
 
 # %%
 tried = sa.check_derivative("1/(2 sqrt(x^2 + x))", "sqrt(x^2 + x)", "x")
@@ -157,7 +157,13 @@ tried
 # %% [markdown]
 # ### Solutions
 #
-# The check of a formula, and of the machine code that is compiled for it.
+# To 1: the derivative of $\sin(x \cdot x)$ is $2x \cos(x^2)$.
+#
+# To 2: minus the derivative of the denominator over its square, $-e^x/(1 + e^x)^2$.
+#
+# To 3: the derivative of $x^2 + x$, which is $2x + 1$, over twice the root.
+#
+# Below, the check of each formula, and of the machine code that is compiled for the last one.
 
 # %%
 assert sa.check_derivative("2 x cos(x^2)", "sin(x^2)", "x").right

@@ -7,7 +7,6 @@
 
 # %%
 import numpy as np
-import sympy as sp
 
 import symad as sa
 
@@ -152,40 +151,45 @@ print(hessian(p))
 # %% [markdown]
 # ## Exercises
 #
-# For matrices with one row and one column the rules are those of numbers, and their mistakes are the same.
+# Capital letters are matrices, small ones columns. The answers are compared on random matrices.
 #
-# **1.** $\mathrm{d}(a^{-1}) = -a^{-1}\,\mathrm{d}a\,a^{-1}$. At $a = 2$ along 3: what is $1/a$ up to $\varepsilon_1$?
+# **1.** The gradient of $x^T A x$ in $x$; $A$ need not be symmetric.
 
 # %%
-tried = sa.check_expansion("1/2 + 3/4 eps_1", "1/a", {"a": 2}, [3])
+tried = sa.check_derivative("2 A x", "x^T A x", "x")
 assert tried.right is False
 tried
 
 # %% [markdown]
-# **2.** $a x = b$ with $a = 2$, $b = 6$ and directions 1 and 4. What is $x = b/a$ up to $\varepsilon_1$? The tangent
-# solves $2\,\mathrm{d}x = 4 - 1 \cdot 3$.
+# **2.** $\mathrm{d}(X^{-1})$. Matrices do not commute.
 
 # %%
-tried = sa.check_expansion("3 + 2 eps_1", "b/a", {"a": 2, "b": 6}, [[1, 4]])
+tried = sa.check_derivative("-X^{-2} dX", "X^{-1}", "X")
 assert tried.right is False
 tried
 
 # %% [markdown]
-# **3.** The determinant of a diagonal matrix is $a b$, its logarithm $\log(a b)$. What is the derivative in $a$?
+# **3.** The gradient of $\lVert Ax - b \rVert^2$ in $x$. Look at the shapes.
 
 # %%
-tried = sa.check_derivative("1/(a b)", "log(a b)", "a")  # the inverse of what?
+tried = sa.check_derivative("2 (A x - b)", "‖A x - b‖^2", "x")
 assert tried.right is False
 tried
 
 # %% [markdown]
 # ### Solutions
+#
+# To 1: the differential is $\mathrm{d}x^T A x + x^T A\,\mathrm{d}x$. Both terms are numbers, and the first one is
+# $x^T A^T\,\mathrm{d}x$. So the gradient is $(A + A^T)\,x$.
+#
+# To 2: the differential of $X X^{-1}$ is 0. That of the inverse is $-X^{-1}\,\mathrm{d}X\,X^{-1}$, in this order.
+#
+# To 3: with $r$ for $Ax - b$ the differential is $2\,r^T A\,\mathrm{d}x$. So the gradient is $2 A^T (Ax - b)$.
 
 # %%
-assert sa.check_expansion("1/2 - 3/4 eps_1", "1/a", {"a": 2}, [3]).right
-assert sa.check_expansion("3 + 1/2 eps_1", "b/a", {"a": 2, "b": 6}, [[1, 4]]).right
-assert sa.check_derivative("1/a", "log(a b)", "a").right
-assert sp.Matrix([[2]]).inv()[0] == sp.Rational(1, 2)
+assert sa.check_derivative("(A + A^T) x", "x^T A x", "x").right
+assert sa.check_derivative("-X^{-1} dX X^{-1}", "X^{-1}", "X").right
+assert sa.check_derivative("2 A^T (A x - b)", "‖A x - b‖^2", "x").right
 
 # %% [markdown]
 # ## Five exercises

@@ -68,17 +68,13 @@ EVALUATED: dict[str, dict[str, Any]] = {
     r"\mathrm{d}A = \mathrm{d}L\,L^T + L\,\mathrm{d}L^T": MATRICES,
     r"S = L^{-1}\,\mathrm{d}A\,L^{-T}": MATRICES,
     r"\mathrm{d}L = L\,\Phi(S)": MATRICES,
-    r"\mathrm{d}(a^{-1}) = -a^{-1}\,\mathrm{d}a\,a^{-1}":
-        {"a": MATRICES["A"], "da": MATRICES["dA"], "dinva": MATRICES["dinvA"]},
-    r"2\,\mathrm{d}x = 4 - 1 \cdot 3": {"dx": prose.along(lambda a, b: b / a, [2.0, 6.0], [1.0, 4.0])},
-    r"x = b/a": {"x": np.linalg.solve([[2.0]], [6.0]), "b": 6.0, "a": 2.0},
 }  # fmt: skip
 NAMED = {
     r"f(x) = x^3 + x", r"h = v\,\varepsilon", r"f(x) = x^3", r"x = 2, y = 5", r"x = 1 + \varepsilon",
     r"y = 1 + \varepsilon", r"y = x", r"u = 3", r"x = y = 1", r"f(x) = \sin(x)\,x", r"a = \sin x", r"b = a\,x",
     r"\bar b = 1", r"a = x^2", r"b = a + a\,x", r"f(x, y) = x^2 y", r"e_0 = x", r"s = x^2", r"g(x, y(x)) = 0", r"x = 2",
     r"x = 1", r"x = 0", r"\nabla_y f(x, y) = 0", r"e^y = 1 + x^2", r"g = y^3 + y - x", r"x = 2 + \varepsilon",
-    r"y = 1 + \tfrac12\varepsilon", r"f(U, V) = \lVert \tanh(XU)\,V - Y \rVert^2", r"a = 2", r"a x = b", r"b = 6",
+    r"y = 1 + \tfrac12\varepsilon", r"f(U, V) = \lVert \tanh(XU)\,V - Y \rVert^2",
     r"\frac{d}{dx}\left[x \cdot \frac{d}{dy} \sin(xy)\right]_{y=2}",
     r"\frac{d}{dx}\left[x \cdot \frac{d}{dy}(x y^2)\right]_{y = x}",
     r"\frac{d}{dx}\left[\frac{d}{dy}\, y\,(x - y)\right]_{y = x}",
