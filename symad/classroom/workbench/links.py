@@ -134,7 +134,7 @@ class Links:
             case Paragraph():
                 return replace(block, content=self._cell(block.content, known))
             case Formula():
-                return replace(block, nodes=self.of_expression(block.right, known))
+                return replace(block, nodes=block.nodes or self.of_expression(block.right, known))
             case Table():
                 rows = tuple(tuple(self._cell(cell, known) for cell in row) for row in block.rows)
                 return replace(block, rows=rows)

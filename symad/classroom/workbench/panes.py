@@ -15,6 +15,7 @@ from codegen.records import dataclass
 from symad.classroom.comparison.compare import compare
 from symad.classroom.confusion.exhibit import exhibit
 from symad.classroom.confusion.own_confusion import own_exhibit
+from symad.classroom.derivation.derivation_steps import steps
 from symad.classroom.drawing.boxes import DrawnGraph, Mark, tree_operations
 from symad.classroom.drawing.draw import drawing_of
 from symad.classroom.expansion.displayed import Definitions, check_entries
@@ -37,6 +38,7 @@ from symad.graph.sympy_io import to_sympy
 
 READ_OPERATIONS = 60  # of a derivative that is written out as a formula
 REACH = 1.0  # of the range of errors on each side of the point, relative to 1 + |x|
+BY_HAND = ("grad", "derivative", "hessian")  # derived as in a textbook
 WHOLE = ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")  # all derivatives of one order
 
 Progress = Callable[[str], None]
@@ -113,7 +115,9 @@ def _formula(study: Study, question: Question, progress: Progress) -> PaneConten
     blocks.append(Paragraph(f"{words[:1].upper()}{words[1:]}."))
     rows = [explanation.sharing.there[node] for node in explanation.outputs]
     result = study.transformed(subject.numbers)
-    if tree_operations(links.plain, rows) <= READ_OPERATIONS:
+    if derivation := _derivation(study, question):
+        blocks += derivation
+    elif tree_operations(links.plain, rows) <= READ_OPERATIONS:
         value = _in_shape(to_sympy(links.plain, rows), np.shape(result))
         blocks.append(Formula(value, _name_of_result(study, question)))
         _check_result(study, question, list(to_sympy(links.plain, rows)))
@@ -123,6 +127,21 @@ def _formula(study: Study, question: Question, progress: Progress) -> PaneConten
     shown = QuestionReading(f"{title} of {subject.name}", tuple(blocks))
     more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
     return PaneContent(shown, links.linked(shown.document()), more)
+
+
+def _derivation(study: Study, question: Question) -> Document:
+    """Return the derivation of a formula as a textbook writes it; nothing where nobody would do it by hand."""
+    subject, outputs = study.subject, study.explanation.outputs
+    if subject.expression is None or question.transform not in BY_HAND:
+        return ()
+    x = subject.symbols[0] if len(subject.symbols) == 1 else list(subject.symbols)
+    try:
+        *lines, last = steps(subject.expression, x, order=study.order).document()[2:]  # without the title and f itself
+    except WorkbenchError:
+        return ()
+    if isinstance(last, Formula) and len(outputs) == 1:
+        last = replace(last, nodes=study.links.of_node(outputs[0]))
+    return (*lines, last)
 
 
 def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:

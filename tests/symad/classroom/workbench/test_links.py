@@ -119,7 +119,15 @@ def test_names_are_those_of_the_user() -> None:
 def test_a_hessian_is_written_as_a_matrix() -> None:
     found = study("x^3 + x*y^2", "hessian")
     text = content_of(found, found.question, "formula", lambda stage: None).shown.text(100)
-    assert re.search(r"result = Matrix|result = .*\[", text)
+    assert "[[6x, 2y], [2y, 2x]]" in text
+
+
+def test_the_first_pane_derives_as_a_textbook_does() -> None:
+    found = study("exp(x sin(x))", "grad")
+    text = content_of(found, found.question, "formula", lambda stage: None).shown.text(100)
+    assert "[chain rule: outer e^u, inner u = x·sin(x)]" in text
+    assert "f′(x) = e^(x·sin(x))·(sin(x) + x·cos(x))" in text
+    assert text.count("f(x) = ") == 1
 
 
 def test_program_before_and_after_sharing() -> None:
