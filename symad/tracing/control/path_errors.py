@@ -7,6 +7,7 @@ from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.raised import is_certain
 from symad.tracing.calling.user_place import met_by_user, raised_by_user, raised_frame
 from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import AxesError
 from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
 # A function has no value where it raises an error, except for these, which show mistakes in the code
@@ -36,5 +37,5 @@ def is_of_values(error: Exception, *, lengths: bool, no_number: bool) -> bool:
     if not lengths or isinstance(error, WorkbenchError) or asks_for_numbers(error):
         return False
     if isinstance(error, TypeError):  # reduce() of nothing, too few arguments
-        return met_by_user(error)
+        return isinstance(error, AxesError) or met_by_user(error)
     return isinstance(error, ValueError | IndexError | StopIteration)

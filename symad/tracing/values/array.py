@@ -30,6 +30,7 @@ from symad.tracing.values.object_arrays import asked_by_an_index, check_making, 
 from symad.tracing.values.python_numbers import as_pythons
 from symad.tracing.values.scalar import ARRAY_METHODS, Scalar
 from symad.tracing.values.traced import (
+    AxesError,
     NumberError,
     StoreError,
     TextIndexError,
@@ -287,7 +288,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def _only(self) -> Scalar:
         if self.size != 1 or self.ndim:
-            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+            raise AxesError("only 0-dimensional arrays can be converted to Python scalars")
         return Scalar(int(self.nodes.flat[0]), self.scope)
 
 

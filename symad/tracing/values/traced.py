@@ -51,6 +51,10 @@ class IndexNumberError(NumberError):
     """A traced number was used as an index or a count, without stand-ins."""
 
 
+class AxesError(TypeError):
+    """An array with axes was used as a number, which NumPy refuses too."""
+
+
 class FloatIndexError(IndexNumberError):
     """A traced number was used as an index, which a float refuses too."""
 

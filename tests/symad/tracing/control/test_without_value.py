@@ -158,3 +158,20 @@ def test_an_error_on_every_path_is_told():
         sa.errors.ArgumentError, match=r"value.py:\d+: f raises an error on every path: the first is TypeError: "
     ):
         sa.compile(f, POINTS[0])
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
+def test_an_array_of_indices_for_a_number_is_a_path_without_a_value():
+    """Two picked elements have a number as cross product; the store into it stopped `compile` for all lengths."""
+
+    def f(x):
+        picked = x[x > x[-1]]
+        product = np.cross(picked[:3], np.ones(len(picked[:3])))
+        product = product.copy()
+        product[np.argsort(product, kind="stable")] = product * x[0]
+        return np.sum(product**2)
+
+    x = np.array([3.0, 2.0, 4.0, 1.0])
+    kernel = sa.compile(sa.grad(f), x)
+    np.testing.assert_allclose(kernel(x), sa.grad(f)(x), rtol=1e-12)
+    assert np.isnan(kernel(np.array([0.3, 0.2, 0.4, 1.0]))).all()
