@@ -62,7 +62,7 @@ def _place() -> str:
 
 def _said(error: WorkbenchError) -> str:
     """Return an error's text, without a place in the script that started the command line."""
-    launched = error.where.rpartition(":")[0] == sys.argv[0]
+    launched = error.where.rpartition(":")[0] == os.path.abspath(sys.argv[0])
     return str(error).removeprefix(f"{error.where}: ") if launched else str(error)
 
 

@@ -90,7 +90,8 @@ def asked(f: Any, x: Any, along: Any = None) -> DerivationQuestion:
     """Return a question from what a user gives; LimitError for one that nobody would answer by hand."""
     question = _asked(f, x)
     if along is not None and question.kind != "several":
-        raise refusal(f"along={along!r} of {question.kind!r}", do="give a function of several variables, as a list")
+        do = "name several variables: ['x', 'y'], or --variables x y"
+        raise refusal(f"a direction, {along!r:.40}, for a derivative in one variable", do=do)
     if along is not None:
         question = replace(question, direction=tuple(Asked(along=along).direction(len(question.variables))))
     operations = sum(int(sp.count_ops(formula)) for formula in question.formulas)

@@ -122,10 +122,11 @@ def test_what_takes_too_long_without_a_line_of_the_user_names_none(monkeypatch, 
 def test_the_script_that_starts_the_command_line_is_no_place(tmp_path: Path) -> None:
     script = tmp_path / "symad"
     script.write_text("import sys\nfrom symad.cli import main\nsys.exit(main())\n")
-    found = subprocess.run([sys.executable, script, "check", "x*y", "--answer", "-"], capture_output=True, text=True,
-                           input="", check=False)  # fmt: skip
-    assert found.returncode == 2
-    assert found.stderr.startswith("symad: error: an empty answer; ")
+    for name in (script, "symad"):  # as it was called: by its path, and from its own folder
+        found = subprocess.run([sys.executable, name, "check", "x*y", "--answer", "-"], capture_output=True, text=True,
+                               input="", check=False, cwd=tmp_path)  # fmt: skip
+        assert found.returncode == 2
+        assert found.stderr.startswith("symad: error: an empty answer; ")
 
 
 @pytest.mark.parametrize(
