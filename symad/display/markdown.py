@@ -18,8 +18,8 @@ import sympy as sp
 import symad.display.document as doc
 from codegen.visible import visible
 from symad.display.latex import broken, is_long
+from symad.display.latex_printer import Latex
 from symad.display.mathematics import too_large
-from symad.display.printers import Latex
 
 _MARKUP = re.compile(r"[`*_{}\[\]~|#]")
 _ALONE = re.compile(r"[$\\]")

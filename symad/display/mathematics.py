@@ -23,7 +23,8 @@ from xml.etree.ElementTree import Element
 import sympy as sp
 
 from codegen.later import Deferred
-from symad.display.printers import Latex, Signs, Text
+from symad.display.latex_printer import Latex
+from symad.display.printers import Signs, Text
 from symad.display.styles import class_of
 
 if TYPE_CHECKING:
