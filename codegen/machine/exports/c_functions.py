@@ -64,6 +64,7 @@ class SourceWriter(LaneOperationWriter):
         self.lines: list[str] = []
         self.helpers: dict[str, str] = {}
         self.pairs: dict[str, tuple[str, str]] = {}  # of words: upper and lower
+        self.fused: set[str] = set()  # results of multiply-adds
 
     def number(self, value: float) -> str:
         return self._number(value, self.scalar)
@@ -72,11 +73,18 @@ class SourceWriter(LaneOperationWriter):
         return f"UINT{self.format.bits}_C({value % 2**self.format.bits:#x})"
 
     def put(self, operation: str, operands: Sequence[str]) -> str:
+        if operation == "negate" and operands[0] in self.fused:  # see `c_source`
+            operation, operands = (
+                "copysign",
+                [operands[0], f"signbit({operands[0]}) ? ({self.scalar})1 : ({self.scalar})-1"],
+            )
         if operation in NUMBERS:
             return self.write(self.scalar, NUMBERS[operation].format(*operands))
         if operation in LIBRARY:
             name = LIBRARY[operation] + "f" * (self.scalar == "float")
-            return self.write(self.scalar, f"{name}({', '.join(operands)})")
+            result = self.write(self.scalar, f"{name}({', '.join(operands)})")
+            self.fused |= {result} if operation == "fma" else set()
+            return result
         if operation in TRUTHS:
             return self.write("int", TRUTHS[operation].format(*operands))
         if operation in WORDS:

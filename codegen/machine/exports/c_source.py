@@ -67,7 +67,7 @@ COMPARISONS = {
 }  # fmt: skip
 LOGIC = {"and": "{} ? {} : 0", "or": "{} ? 1 : {}", "xor": "{} ^ {}"}  # gcc 12 takes hours for long chains of & and |
 PATTERNS = {
-    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "neg": "-{}", "not": "!{}",
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "not": "!{}",
     "select": "{} ? {} : {}",
 }  # fmt: skip
 FUNCTIONS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64", **dict.fromkeys(NEGATED, "llvm.fma.f64")}
@@ -199,8 +199,10 @@ class _CFunctionWriter:
             return self.called.call(row[1], operands)
         if row[0] in FUNCTIONS:
             for position in NEGATED.get(row[0], ()):
-                operands[position - 1] = f"-{operands[position - 1]}"
+                operands[position - 1] = self.negated(operands_of(row)[position - 1])
             return self.called.call(FUNCTIONS[row[0]], operands)
+        if row[0] == "neg":
+            return self.negated(row[1])
         if row[0] == "logic":
             return LOGIC[row[1]].format(*operands)
         if row[0] == "number":
@@ -209,6 +211,13 @@ class _CFunctionWriter:
         if pattern is None:
             raise LoweringError(f"the operation {row[0]!r} in C source", do="export the object file")
         return pattern.format(*operands)
+
+    def negated(self, index: int) -> str:
+        """Return -v. gcc joins -fma(a, b, c) to one instruction, whose zero has the other sign."""
+        name, kind = self.operand(index), self.called.scalar
+        if self.routine.plan.lowered.rows[index][0] not in NEGATED:
+            return f"-{name}"
+        return self.called.call("llvm.copysign.f64", [name, f"signbit({name}) ? ({kind})1 : ({kind})-1"])
 
     def operand(self, index: int) -> str:
         """Return the C expression of an operand: a value of this chunk, a constant, an input or a workspace value."""

@@ -125,6 +125,22 @@ def test_no_contraction_and_no_other_formula_even_without_flags(tmp_path: Path) 
     assert refused.returncode
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@needs_compiler
+def test_the_zero_of_a_negated_multiply_add_keeps_its_sign(tmp_path: Path, dtype: Any) -> None:
+    """gcc joins -fma(-x, y, z) to one instruction: 0 came out of the source where the kernel has -0."""
+    negated = sp.Mul(-1, sp.Add(Z, sp.Mul(X, Y)), evaluate=False)
+    kernel = compile_program(program_from_sympy([X, Y, Z], [negated]), dtype=dtype)
+    points = [
+        tuple(np.asarray(value, dtype) for value in point)
+        for point in ((1.0, 0.0, -0.0), (-1.0, 0.0, 0.0), (2.0, 3.0, -6.0))
+    ]
+    kernel.export(tmp_path, "f", points=points, library=False)
+    for level in ("-O0", "-O1", "-O3"):
+        path = build(tmp_path, "tested", *STRICT, level, "-ffp-contract=off", "-march=native", "f_test.c", "f.c")
+        assert run(path) == "ok\n"
+
+
 def product() -> Any:
     return compile_program(program_from_sympy([X, Y], [X * sp.sin(Y), (X + Y, sp.Max(X, Y))]))
 
