@@ -6,15 +6,20 @@ import argparse
 import re
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from codegen.later import Deferred
 from symad.classroom.lessons.lesson_cells import lesson_path
 from symad.classroom.workbench.server import Workbench
-from symad.classroom.workbench.shared_page import share
 from symad.commands.names import HELP
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
+
+if TYPE_CHECKING:
+    from symad.classroom.workbench import shared_page
+else:
+    shared_page = Deferred("symad.classroom.workbench.shared_page")  # which computes all panes
 
 _FILE = re.compile(r".+\.py:\w+")
 
@@ -80,7 +85,7 @@ def _share(options: argparse.Namespace) -> int:
     if not options.target or options.lesson is not None or _FILE.fullmatch(options.target):
         raise ArgumentError("--share without a formula", do='write: symad workbench --share page.html "x sin(x)"')
     state = {"text": options.target, "point": options.at, "transform": "derivative", "order": options.order}
-    path = share(options.share, state, topics=tuple(options.exercises), seconds=options.seconds)
+    path = shared_page.share(options.share, state, topics=tuple(options.exercises), seconds=options.seconds)
     print(f"wrote {path}: open it in any browser")
     return 0
 

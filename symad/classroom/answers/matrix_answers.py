@@ -83,7 +83,7 @@ class MatrixQuestion(MatrixFormula):
             except ZeroDivisionError:  # det(X^T X) is 0 where X has more columns than rows
                 continue
             try:
-                written = value_of(tree, {**values, "I": self._unit(tree, values)}, where)
+                written = value_of(tree, {**values, "I": self._unit(tree, values, right)}, where)
                 sides = shape(right) or (0, 0)
                 is_row = 1 in sides and shape(written) == sides[::-1]
                 yield written.T if is_row and self.layout in (None, "either") else written, right
@@ -95,8 +95,8 @@ class MatrixQuestion(MatrixFormula):
                 what = f"{where}, which is right only where the matrices are square"
                 raise refusal(what, do="write a formula whose shapes fit for all sizes") from None
 
-    def _unit(self, tree: sp.Expr, values: Mapping[str, Any]) -> Any:
-        """Return the unit matrix of the size that an answer needs."""
+    def _unit(self, tree: sp.Expr, values: Mapping[str, Any], right: Any) -> Any:
+        """Return the unit matrix of the size that an answer needs, that of the derivative if nothing else says it."""
         fitted = copy.deepcopy(self.shapes)
         with contextlib.suppress(ArgumentError):
             fitted.of(tree, "")
@@ -105,7 +105,8 @@ class MatrixQuestion(MatrixFormula):
         )
         of_unit = fitted.size("I rows")
         sizes = [(shape(values[name]) or (1, 1))[side] for label, name, side in labels if fitted.size(label) == of_unit]
-        return mp.eye(sizes[0]) if sizes else values["I"]
+        rows, columns = shape(right) or (0, 1)
+        return mp.eye(sizes[0]) if sizes else mp.eye(rows) if rows == columns else values["I"]
 
     def mistake(self, text: str, where: str) -> Mistake | None:
         """Return what is wrong with a side; None if it is right."""

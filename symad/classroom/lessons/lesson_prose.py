@@ -18,7 +18,7 @@ def document_of(text: str) -> doc.Document:
     """Return prose as blocks. Empty lines separate paragraphs; each list item is a paragraph.
 
     >>> document_of("## Why\\n\\nAs $x^2$\\nis.")
-    (Heading(text='Why', depth=2), Paragraph(content=('As ', Typeset(latex='x^2'), ' is.')))
+    (Heading(text='Why', depth=2), Paragraph(content=('As ', Typeset(latex='x^2', text=''), ' is.')))
     """
     blocks: list[doc.Block] = []
     for part in re.split(r"\n\s*\n|\n(?=- )", text):

@@ -147,7 +147,7 @@ def test_steps_go_forwards_and_backwards_by_key(page: Page) -> None:
     assert place(page).startswith("step 1 of 14")
     for _ in range(20):
         page.press("n")
-    assert place(page) == "step 14 of 14: Solutions"
+    assert place(page) == "step 14 of 14: Five exercises"
     assert page.run("document.querySelector('#lesson-forward').disabled")
 
 
