@@ -38,6 +38,8 @@ static inline uint64_t {prefix}_upper_(uint64_t a, uint64_t b)
     return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
 }}
 """
+# The sign of -fma(a, b, c), with copysign: gcc joins a plain minus to one instruction, whose zero has the other sign
+OTHER_SIGN = "signbit({0}) ? ({1})1 : ({1})-1"
 NAME = re.compile(r"\bv\d+\b")
 NUMBERS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "negate": "-{}",
            "select": "{} ? {} : {}"}  # fmt: skip
@@ -73,11 +75,8 @@ class SourceWriter(LaneOperationWriter):
         return f"UINT{self.format.bits}_C({value % 2**self.format.bits:#x})"
 
     def put(self, operation: str, operands: Sequence[str]) -> str:
-        if operation == "negate" and operands[0] in self.fused:  # see `c_source`
-            operation, operands = (
-                "copysign",
-                [operands[0], f"signbit({operands[0]}) ? ({self.scalar})1 : ({self.scalar})-1"],
-            )
+        if operation == "negate" and operands[0] in self.fused:
+            operation, operands = "copysign", [operands[0], OTHER_SIGN.format(operands[0], self.scalar)]
         if operation in NUMBERS:
             return self.write(self.scalar, NUMBERS[operation].format(*operands))
         if operation in LIBRARY:

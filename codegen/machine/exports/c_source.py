@@ -19,7 +19,7 @@ from codegen.errors import LoweringError
 from codegen.functions.lane_table import FORMULAS
 from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, operands_of
 from codegen.lanes import as_float32
-from codegen.machine.exports.c_functions import own_function
+from codegen.machine.exports.c_functions import OTHER_SIGN, own_function
 from codegen.machine.exports.c_interface import BESSEL, MATH
 from codegen.records import dataclass
 
@@ -213,11 +213,11 @@ class _CFunctionWriter:
         return pattern.format(*operands)
 
     def negated(self, index: int) -> str:
-        """Return -v. gcc joins -fma(a, b, c) to one instruction, whose zero has the other sign."""
-        name, kind = self.operand(index), self.called.scalar
+        """Return -v; a fused multiply-add gets the other sign (see `OTHER_SIGN`)."""
+        name = self.operand(index)
         if self.routine.plan.lowered.rows[index][0] not in NEGATED:
             return f"-{name}"
-        return self.called.call("llvm.copysign.f64", [name, f"signbit({name}) ? ({kind})1 : ({kind})-1"])
+        return self.called.call("llvm.copysign.f64", [name, OTHER_SIGN.format(name, self.called.scalar)])
 
     def operand(self, index: int) -> str:
         """Return the C expression of an operand: a value of this chunk, a constant, an input or a workspace value."""

@@ -110,7 +110,7 @@ class _Page:
         check_blocks(blocks, Definitions(str(self.name), parts.given.symbols, self.formula, meanings))
         for place, definition in enumerate(definitions):
             if definition.formula is not None:
-                for flat in (parts.flat, self.flat)[: 1 + self.by_hand]:
+                for flat in (parts.flat, self.flat) if self.by_hand else (parts.flat,):
                     coefficients = {levels: sp.sympify(row[place]) for levels, row in flat.items()}
                     check_coefficients(coefficients, self._moved(parts.levels), definition)
         for number, lines in enumerate(self.lines, 1):

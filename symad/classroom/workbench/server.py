@@ -49,6 +49,14 @@ MODULES = ("workbench", "address", "elements", "error_range", "expansion_steps",
 PAGE = {"": "index.html", "workbench.css": "workbench.css", **{f"{name}.js": f"{name}.js" for name in MODULES}}
 
 
+def about(file: str, allow_code: bool, lessons: Any, topics: list[str]) -> dict[str, Any]:
+    """Return the settings of a page."""
+    return {
+        "version": __version__, "file": file, "allow_code": allow_code, "panes": list(PANES), "lessons": lessons,
+        "highest_order": HIGHEST_ORDER, "longest": LONGEST_TEXT, "transforms": TITLES, "topics": topics,
+    }  # fmt: skip
+
+
 class Workbench(ThreadingHTTPServer):
     """A running workbench. `address` contains its token."""
 
@@ -78,11 +86,7 @@ class Workbench(ThreadingHTTPServer):
 
     def about(self) -> dict[str, Any]:
         """Return the settings of the page."""
-        return {
-            "version": __version__, "file": self.file, "allow_code": self.allow_code, "panes": list(PANES),
-            "highest_order": HIGHEST_ORDER, "longest": LONGEST_TEXT, "transforms": TITLES, "lessons": titles(),
-            "topics": list(topics()),
-        }  # fmt: skip
+        return about(self.file, self.allow_code, titles(), list(topics()))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that leave. Print any other error as one line, without a traceback."""

@@ -16,11 +16,10 @@ from typing import Any
 from codegen.sealed import write_atomically
 from symad.classroom.exercises.exercise import worksheet
 from symad.classroom.workbench.desk import Desk
-from symad.classroom.workbench.server import MODULES, page_file
-from symad.classroom.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT, PANES, TITLES
+from symad.classroom.workbench.server import MODULES, about, page_file
+from symad.classroom.workbench.titles import PANES
 from symad.display.html import bare
 from symad.errors import ArgumentError
-from symad.version import __version__
 
 EXERCISES = 5
 _IMPORT = re.compile(r'^import \{(?P<names>[^}]*)\} from "\./(?P<module>\w+)\.js";\n', re.MULTILINE)
@@ -40,11 +39,7 @@ def share(path: str | Path, state: Mapping[str, Any], *, topics: tuple[str, ...]
             answers[pane]["answer"]["forms"] = []  # files that a server would make
     if "error" in answers["formula"]:
         raise ArgumentError(answers["formula"]["error"])
-    about = {
-        "version": __version__, "file": "", "allow_code": False, "panes": list(PANES), "highest_order": HIGHEST_ORDER,
-        "longest": LONGEST_TEXT, "transforms": TITLES, "lessons": {}, "topics": [],
-    }  # fmt: skip
-    shared = {"about": about, "state": dict(state), "answers": answers}
+    shared = {"about": about("", False, {}, []), "state": dict(state), "answers": answers}
     write_atomically(Path(path), _page(shared, _practice(topics)).encode())
     return Path(path)
 

@@ -329,17 +329,15 @@ def _eliminated(rows: Any) -> tuple[Any, Any]:
     rows, sign = rows.copy(), 1
     for k in range(n):
         _subtract_products(rows[k:, k], rows[k:, :k], rows[:k, k])
-        if k == n - 1:
-            _subtract_products(rows[k, n:], rows[k, :k], rows[:k, n:].T)
-            break
-        place, singular = _pivot(rows[k:, k])
-        if singular:
-            raise np.linalg.LinAlgError("Singular matrix")
-        if place:
-            rows[[k, k + place]] = rows[[k + place, k]]
-            sign = -sign
-        if _compiled(rows) is not None:
-            sign = _choose_pivot(rows, k, sign)
+        if k < n - 1:
+            place, singular = _pivot(rows[k:, k])
+            if singular:
+                raise np.linalg.LinAlgError("Singular matrix")
+            if place:
+                rows[[k, k + place]] = rows[[k + place, k]]
+                sign = -sign
+            if _compiled(rows) is not None:
+                sign = _choose_pivot(rows, k, sign)
         _subtract_products(rows[k, k + 1 :], rows[k, :k], rows[:k, k + 1 :].T)
         rows[k + 1 :, k] = rows[k + 1 :, k] / rows[k, k]
     return rows, sign
