@@ -130,6 +130,7 @@ class Paths:
         known = self._knowledge.truth(condition)
         known = truth_by_bounds(graph, condition, self._static) if known is None else known
         if known is not None:
+            self._count_known()
             return known
         repeated = self._count_step()
         decision = Decision(condition, True, user_place(), next(reversed(scipy_calls()), ""))
@@ -139,6 +140,7 @@ class Paths:
                 raise unsteady(self._name, planned, decision)
             decision = planned
         self._taken.append(decision)
+        self._asked_again = 0
         self._note_deciding(user_frame())
         too_long = len(self._taken) >= self._most  # a path of n decisions branches off at least n others
         if too_long or (repeated >= self.limit.bit_length() and reads_loops_of(self._deciding) and not is_caught()):
@@ -159,6 +161,20 @@ class Paths:
             if steps > self.limit:
                 self.end()
         return steps
+
+    def _count_known(self) -> None:
+        """Leave a path in a `while` that asks nothing new: no number may take it, and then nothing ends it."""
+        self._asked_again += 1
+        if self._asked_again % MAX_PATHS or not self._in_while():
+            return
+        if reads_loops_of(self._deciding) and not is_caught():
+            raise too_many(self._name, self.limit, self._taken, self._deciding)
+        if self._asked_again > self.limit * MERGED_STEPS:
+            self.end(self._asked_again)
+
+    def _in_while(self) -> bool:
+        _, loop = self._steps.count(Paths._value.__code__)
+        return loop is not None and loop.is_while
 
     def repeats(self) -> None:
         """Note that the user's line asks for an unbounded count. It is followed up to the limit."""
@@ -184,9 +200,9 @@ class Paths:
         while self._outside:
             self._outside.pop()()
 
-    def end(self) -> NoReturn:
+    def end(self, bound: int | None = None) -> NoReturn:
         """End this path without a value at the limit of a count, and note that the user has to be warned."""
-        self.bounded[user_place()] = self.limit
+        self.bounded[user_place()] = bound or self.limit
         self._ended = True
         raise EndOfPath
 
@@ -342,7 +358,7 @@ class Paths:
         known = None if self._around is None else self._around._knowledge
         self._knowledge = Knowledge(self._graph, known, self._met)
         self._inside, self._calls, self.has_lengths, self.has_no_number = (), 0, False, False
-        self._steps, self._ended = Steps(), False
+        self._steps, self._ended, self._asked_again = Steps(), False, 0
 
     def _value(self, run: Callable[[], Any]) -> Any:
         start = noted()

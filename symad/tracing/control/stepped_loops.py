@@ -92,9 +92,9 @@ def stepped(
         with written_if_possible():
             if items is not UNBOUND:
                 return (False, False, UNBOUND, *written_steps(step, items, names, state))
-            goes_on, state = written_while(step, names, state, paths.limit)
+            goes_on, broke, state = written_while(step, names, state, paths.limit)
             paths.unfinished(goes_on)
-            return (False, False, UNBOUND, *state)
+            return (broke, False, UNBOUND, *state)
     endless, count = not isinstance(items, Sized | Paired), 0
     for item in repeat(UNBOUND) if items is UNBOUND else items:
         once = partial(_once, step, names, flags, item, state)

@@ -69,33 +69,37 @@ def written_steps(step: Callable[..., Any], items: Any, names: Sequence[str], st
 
 def written_while(
     step: Callable[..., Any], names: Sequence[str], state: Sequence[Any], limit: int
-) -> tuple[int, tuple[Any, ...]]:
-    """Return the node of whether a `while` goes on after `limit` steps, and its variables; see `written_steps`."""
+) -> tuple[int, Any, tuple[Any, ...]]:
+    """Return the node of whether a `while` goes on after `limit` steps, whether `break` has left it, and its variables.
+
+    See `written_steps`.
+    """
     if _asks_for_types(step):
         raise NotOneBodyError("it may ask for the type of a whole number, and all numbers are real ones there")
-    names, state = ["", *names], [True, *state]
+    flags = "goes on", "broke"  # beside the variables: names with blanks are none of the user's
+    names, state = [*flags, *names], [True, False, *state]
     variables = _Variables(names, state, all_numbers=True)
 
     def once(before: list[Any], item: Any) -> tuple[list[Any], list[Any]]:
-        goes_on, *others = variables.bound(before)
+        goes_on, _, *others = variables.bound(before)
         if not goes_on:
             return before, []
-        known = [first if first is UNBOUND else value for first, value in zip(state[1:], others, strict=True)]
+        known = [first if first is UNBOUND else value for first, value in zip(state[2:], others, strict=True)]
         with _unchanged(known):
             goes_on, broke, returns, _, bound = step(item, *known)
-        if broke or returns:
-            raise NotOneBodyError("it is left by break or return")
-        pairs = zip(names[1:], others, strict=True)
+        if returns:
+            raise NotOneBodyError("it is left by return")
+        pairs = zip(names[2:], others, strict=True)
         kept = {name: value for name, value in pairs if bound.get(name, UNBOUND) is UNBOUND}
-        return variables.taken(bound | kept | {"": goes_on}, ())
+        return variables.taken(bound | kept | dict(zip(flags, (goes_on, broke), strict=True)), ())
 
     last, _ = written_chain(
         step, once, variables.carry, operands_of((None,), [], [], limit + 1), *state
     )  # the last one only asks
-    goes_on, *values = variables.after(last, (), ())
+    goes_on, broke, *values = variables.after(last, (), ())
     scope = innermost_scope()
     assert scope is not None
-    return int(nodes_of(goes_on, scope)), tuple(values)
+    return int(nodes_of(goes_on, scope)), broke, tuple(values)
 
 
 @contextmanager

@@ -153,3 +153,62 @@ def test_a_handler_catches_no_end_of_a_path():
 def test_a_loop_over_a_sequence_has_no_bound():
     with pytest.raises(sa.errors.LimitError, match="more than 64 paths"):
         sa.compile(lambda x: sum([value for value in x if value > 0]), np.zeros(80))
+
+
+def controlled_steps(p):
+    t, y, h = 0.0, 1.0, 0.1
+    while t < 1.0:
+        first = -p * y
+        second = -p * (y + h * first)
+        error = abs(h * (second - first) / 2)
+        if error < 1e-4:
+            y = y + h * (first + second) / 2
+            t = t + h
+        h = h * min(2.0, max(0.3, 0.9 * (1e-4 / (error + 1e-300)) ** 0.5))
+        if t + h > 1.0:
+            h = 1.0 - t
+        if h < 1e-12:
+            break
+    return y
+
+
+def left_or_not(p):
+    total, k = 0.0, 0
+    while total < 5.0:
+        total = total + p * np.exp(-0.1 * k)
+        k += 1
+        if p * k > 3.0:
+            total = total * p
+            break
+    else:
+        total = total + 100.0 * p
+    return total
+
+
+def same_on_numbers_and_in_a_kernel(f, points, **options):
+    with pytest.warns(sa.errors.BoundWarning):
+        kernel = sa.compile(sa.value_and_grad(f), points[0], **options)
+    for x in points:
+        np.testing.assert_allclose(kernel(x), [f(x), sa.grad(f)(x)], rtol=1e-9)
+    return kernel
+
+
+def test_a_loop_with_controlled_steps_and_a_break_is_one_body():
+    kernel = same_on_numbers_and_in_a_kernel(controlled_steps, [2.0, 0.7, 3.1], max_paths=1000)
+    assert kernel.program.operations < 1000  # and not as many as steps
+
+
+def test_the_else_of_a_loop_follows_a_break():
+    same_on_numbers_and_in_a_kernel(left_or_not, [0.4, 1.1, 2.3, 2.9], max_paths=100)
+
+
+def test_a_path_that_nothing_ends_is_left():
+    """Without a source, paths are followed one by one; on one that no number takes the loop never ends."""
+    text = "def f(p):\n    h = 0.5\n    while True:\n        if abs(h * p) < 1e-3:\n            return h\n"
+    text += "        h = h * 0.5\n        if h * p > 2:\n            h = 0.5\n        if h < 0.3 * 0.5:\n            h = 0.2\n"
+    names = {}
+    exec(text, names)  # a function without a source
+    with pytest.warns(sa.errors.BoundWarning):
+        kernel = sa.compile(names["f"], 1e-4)
+    assert kernel(1e-4) == 0.5
+    assert np.isnan(kernel(1.0))  # where Python's loop never ends
