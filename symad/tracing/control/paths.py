@@ -245,7 +245,7 @@ class Paths:
         self._put_back()
         results = lifted(values, raised, lift)
         if all(result.tree is None for result in results):
-            raise self._without_result()
+            self._raise_without_result()
         try:
             whole = of_all_paths(self._graph, self._name, paths, results, self._plain, start)
         except UnlikeResultsError as error:
@@ -255,13 +255,16 @@ class Paths:
         assert whole.tree is not None
         return whole.tree
 
-    def _without_result(self) -> ArgumentError:
+    def _raise_without_result(self) -> NoReturn:
+        """Raise the error of all paths: inside of another exploration as it is, for that has no value on its path."""
         what, first = f"{self._name} raises an error on every path", self._first_error
         if first is None:
-            return ArgumentError(what, do="call it on numbers to see the error")
-        error = ArgumentError(what, where=raised_place(first), why=f"the first is {type(first).__name__}: {first}")
-        error.__cause__ = first
-        return error
+            raise ArgumentError(what, do="call it on numbers to see the error")
+        if self._around is not None and self._around._taken:
+            raise first
+        raise ArgumentError(
+            what, where=raised_place(first), why=f"the first is {type(first).__name__}: {first}"
+        ) from first
 
     def next_call(self) -> Any:
         """Return a key of the next call of an inner differentiated function: the same in every run."""

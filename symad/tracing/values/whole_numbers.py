@@ -177,19 +177,19 @@ def is_integer(graph: Graph, node: int) -> bool:
 
 def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], leaves: Nodes) -> None:
     """Note in a graph that the leaves of a body are whole numbers, if they are made from such."""
-    if not graph.whole:
-        return
-    whole = {row for row, atom in body.atoms.items() if isinstance(atom, sp.Integer)}
-    whole |= {row for row, nodes in enumerate(slots) if are_whole(graph, nodes)}
     stack, seen = [body.outputs[0].rows[0]], set[int]()
     while stack:
         row = stack.pop()
-        if row in seen or row in whole or body.heads[row] in _ROUNDED:
+        if row in seen or body.heads[row] in _ROUNDED or isinstance(body.atoms.get(row), sp.Integer):
             continue
         seen.add(row)
-        if body.heads[row] not in _KEPT or not body.operands[row]:
+        if row < len(slots):
+            if not are_whole(graph, slots[row]):
+                return
+        elif body.heads[row] in _KEPT and body.operands[row]:
+            stack += _numbers_among(body.heads[row], body.operands[row])
+        else:
             return
-        stack += _numbers_among(body.heads[row], body.operands[row])
     graph.whole[range(int(leaves.min()), int(leaves.max()) + 1)] = ANY
 
 

@@ -435,3 +435,24 @@ def test_bodies_of_equal_constants_of_other_types_are_not_one():
     value, gradient = sa.compile(sa.value_and_grad(squares), x)(x)
     np.testing.assert_allclose(value, squares(x), rtol=1e-12)
     np.testing.assert_allclose(gradient, 4 * x + 4, rtol=1e-13, atol=1e-14)
+
+
+def test_clipped_places_in_two_axes():
+    """Floors that are clipped stay whole: bilinear interpolation of an image at moved and turned points."""
+    image = np.random.default_rng(0).random((40, 50))
+    rows, columns = np.mgrid[0:40, 0:50]
+
+    def warped(p):
+        x = columns * np.cos(p[2]) - rows * np.sin(p[2]) + p[0]
+        y = columns * np.sin(p[2]) + rows * np.cos(p[2]) + p[1]
+        at_x, at_y = np.clip(np.floor(x).astype(int), 0, 48), np.clip(np.floor(y).astype(int), 0, 38)
+        a, b = x - at_x, y - at_y
+        upper = (1 - a) * image[at_y, at_x] + a * image[at_y, at_x + 1]
+        lower = (1 - a) * image[at_y + 1, at_x] + a * image[at_y + 1, at_x + 1]
+        return np.sum(((1 - b) * upper + b * lower) ** 2)
+
+    p = np.array([1.3, -0.4, 0.02])
+    for transform in (sa.grad, sa.hessian):
+        kernel = sa.compile(transform(warped), p)
+        for point in (p, 1.7 * p):
+            np.testing.assert_allclose(kernel(point), transform(warped)(point), rtol=1e-9)

@@ -204,8 +204,18 @@ def test_the_else_of_a_loop_follows_a_break():
 
 def test_a_path_that_nothing_ends_is_left():
     """Without a source, paths are followed one by one; on one that no number takes the loop never ends."""
-    text = "def f(p):\n    h = 0.5\n    while True:\n        if abs(h * p) < 1e-3:\n            return h\n"
-    text += "        h = h * 0.5\n        if h * p > 2:\n            h = 0.5\n        if h < 0.3 * 0.5:\n            h = 0.2\n"
+    text = """
+def f(p):
+    h = 0.5
+    while True:
+        if abs(h * p) < 1e-3:
+            return h
+        h = h * 0.5
+        if h * p > 2:
+            h = 0.5
+        if h < 0.15:
+            h = 0.2
+"""
     names = {}
     exec(text, names)  # a function without a source
     with pytest.warns(sa.errors.BoundWarning):

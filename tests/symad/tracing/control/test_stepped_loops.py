@@ -384,3 +384,31 @@ def test_a_while_loop_is_traced_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundWarning)
         assert sa.plan(bisected_while, X).primal.traced.count_ops() < 10
+
+
+def test_elements_of_rows_swapped_at_a_pivot():
+    """Paths on which the pivot is no row, which no number takes, have no value; the others are merged."""
+
+    def determinant(z):
+        m = 8
+        rows = [[z[i * m + j] for j in range(m)] for i in range(m)]
+        product = 1.0
+        for k in range(m):
+            p = k
+            for i in range(k + 1, m):
+                if abs(rows[i][k]) > abs(rows[p][k]):
+                    p = i
+            for j in range(m):
+                rows[k][j], rows[p][j] = rows[p][j], rows[k][j]
+            for i in range(k + 1, m):
+                factor = rows[i][k] / rows[k][k]
+                for j in range(k, m):
+                    rows[i][j] = rows[i][j] - factor * rows[k][j]
+            product = product * rows[k][k]
+        return product
+
+    z = np.random.default_rng(0).normal(size=64)
+    kernel = sa.compile(determinant, z)
+    for seed in range(3):
+        z = np.random.default_rng(seed).normal(size=64)
+        np.testing.assert_allclose(kernel(z), determinant(z), rtol=1e-12)
