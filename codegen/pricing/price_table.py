@@ -254,15 +254,18 @@ class Price:
 
 
 def cheapest(prices: Mapping[Way, Price]) -> Way:
-    """Return the way that costs least; loops, unless straight lines are much faster to call.
+    """Return the way that costs least; loops, if they are built sooner and not much slower to call than straight lines.
 
-    >>> cheapest({"straight": Price(480.0, 0.03), "rolled": Price(590.0, 0.048)})
+    >>> cheapest({"straight": Price(480.0, 0.06), "rolled": Price(590.0, 0.04)})
     'rolled'
-    >>> cheapest({"straight": Price(480.0, 0.03), "rolled": Price(990.0, 0.048)})
+    >>> cheapest({"straight": Price(480.0, 0.02), "rolled": Price(490.0, 0.04)})
+    'straight'
+    >>> cheapest({"straight": Price(480.0, 0.06), "rolled": Price(990.0, 0.04)})
     'straight'
     """
     left = dict(prices)
-    if "straight" in left and "rolled" in left and left["rolled"].call < FASTER * left["straight"].call:
+    straight, rolled = left.get("straight"), left.get("rolled")
+    if straight and rolled and rolled.build < straight.build and rolled.call < FASTER * straight.call:
         del left["straight"]
     if "sweep" in left and "rolled" in left and left["sweep"].total() < SWEPT * left["rolled"].total():
         del left["rolled"]

@@ -6,6 +6,7 @@ be refused unwritten.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -26,6 +27,7 @@ from codegen.lowering.halves import columns_at_once
 from codegen.matrices.matrix_loops import asks_library, only_whole
 from codegen.pricing.price import Halves, halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
 from codegen.pricing.price_table import Price, Way, cheapest
+from codegen.processor import vector_bits
 from codegen.stages import allowed, stage
 from symad.compiling.candidates import (
     MATRICES,
@@ -42,7 +44,7 @@ from symad.compiling.candidates import (
     unrolled_lines,
     written_operations,
 )
-from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy
+from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy, time_text
 from symad.compiling.replayed import can_be_replayed, replayed
 from symad.compiling.shared_traces import traces
 from symad.derivatives.in_code import TransformRecord
@@ -67,7 +69,10 @@ Function = Callable[..., Any]
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
+USUAL = 4  # times the least that a sweep takes: eight of the twelve take less
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
+LARGEST_CLEAR_SWEEP = 50_000  # the same where a sweep is expected to be clearly faster: it is written in some 2 s
+SWEPT = 0.25  # nanoseconds of a block of columns for each operation of f, at least: of twelve Hessians 0.31 to 2.2
 LARGEST_BY_COLUMNS = 20_000  # the same, and entries, where loops go through it for every column
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 SEARCHES = "a loop that ends when it has found something would not end in straight lines"
@@ -230,10 +235,11 @@ class _Search:
 
     def ways(self, loops: Candidate | None) -> list[Candidate]:
         """All possible ways, with the given loops if there are any."""
-        sweep = self.sweep(loops)
+        unrolled = self.unrolled(loops)
+        sweep = self.sweep(loops, [way.price for way in (unrolled, loops) if unrolled and way])
         if sweep is not None and self.options.strategy == "sweep":
             return [sweep]
-        return [self.straight(loops, sweep), *(way for way in (sweep, loops) if way is not None)]
+        return [unrolled or self.straight(sweep), *(way for way in (sweep, loops) if way is not None)]
 
     def loops(self) -> Candidate | None:
         """The loops that were found or written down; None with a noted reason where there are none."""
@@ -306,8 +312,8 @@ class _Search:
             )
         self.refused[way] = reason
 
-    def sweep(self, loops: Candidate | None) -> Candidate | None:
-        """A dense matrix by its columns."""
+    def sweep(self, loops: Candidate | None, others: Sequence[Price]) -> Candidate | None:
+        """A dense matrix by its columns; None too if it costs more than `others` in any case."""
         if not self.options.sweeps:
             return None
         if not self.recipes or self.recipes[-1].columns is None:
@@ -315,10 +321,6 @@ class _Search:
             return None
         if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
-            return None
-        large = self.primal is not None and self.primal.program.executed > LARGEST_SWEEP
-        if large and loops is not None and not self.by_columns(loops):
-            self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
             return None
         few = columns_of(self.composition, self.args)
         if self.options.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
@@ -329,6 +331,9 @@ class _Search:
             if few * size < FEWEST_PRODUCTS:
                 self.refuse("sweep", f"{few} columns of {size} operations are too few")
                 return None
+        if self.primal is not None and (reason := self.no_sweep_of(self.primal.program.executed, few, loops, others)):
+            self.refuse("sweep", reason)
+            return None
         try:
             with discarding_recorded_errors():
                 program = seeded_program(self.composition, self.args, self.options.max_paths)
@@ -349,13 +354,31 @@ class _Search:
         self.written_out = _written_out(program, halves)
         return Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
 
-    def straight(self, loops: Candidate | None, sweep: Candidate | None) -> Candidate:
-        """Straight lines: priced from another way if that suffices, else written down."""
+    def no_sweep_of(self, executed: int, few: int | None, loops: Candidate | None, others: Sequence[Price]) -> str:
+        """Return why a sweep of a function that executes so many operations is not even written down, "" if it is."""
+        blocks = -(-(few or sys.maxsize) // max(1, vector_bits() // 64))
+        least, best = SWEPT * blocks * executed, min((price.total() for price in others), default=math.inf)
+        if few and self.recipes[-1].transform == "Hessian" and Price(least, 0.0).total() > best:
+            return f"{few} columns take {time_text(least)} at least"
+        if executed <= LARGEST_SWEEP or loops is None or self.by_columns(loops):
+            return ""
+        wins = Price(CLEARLY * USUAL * least, 0.0).total() < loops.price.total()
+        return (
+            "" if wins and executed <= LARGEST_CLEAR_SWEEP else f"its function has more than {LARGEST_SWEEP} operations"
+        )
+
+    def unrolled(self, loops: Candidate | None) -> Candidate | None:
+        """Straight lines, priced as the loops written out; None without loops, or where they may be far fewer."""
+        of_trace = not (self.recipes or self.written_down)  # and is counted there
+        if loops is None or loops.rolled is None or of_trace or self.by_columns(loops):
+            return None
+        rolled = loops.rolled.program
+        return Candidate("straight", rolled.executed, rolled.executed, unrolled_work(rolled).price)
+
+    def straight(self, sweep: Candidate | None) -> Candidate:
+        """Straight lines: priced from a sweep if that suffices, else written down."""
         if not self.recipes and not self.written_down and not self.options.without_loops:
             return self.counted(self.traced)
-        if loops is not None and loops.rolled is not None and not self.by_columns(loops):
-            rolled = loops.rolled.program
-            return Candidate("straight", rolled.executed, rolled.executed, unrolled_work(rolled).price)
         written_out = self.written_out
         if sweep is not None and sweep.program is not None and written_out is not None:
             # Of a wide matrix, reverse mode may cost far less.

@@ -45,7 +45,8 @@ def test_loops_have_the_numbers_of_straight_lines(f, size, name, transform, monk
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, sa.grad], ids=["value", "gradient"])
-def test_functions_on_all_lanes_are_worth_a_loop(transform):
-    """Places are read from tables, one by one: without the functions, straight lines are as fast."""
+def test_functions_on_all_lanes_are_priced(transform):
+    """Places are read from tables, one by one: without the functions, loops would cost far more than straight lines."""
     x = np.random.default_rng(1).uniform(-1, 1, 20)
-    assert sa.compile(transform(power_flow), x, tier="fast").stats.strategy == "rolled"
+    calls = {way.way: way.price.call for way in sa.plan(transform(power_flow), x).candidates}
+    assert calls["rolled"] < 1.2 * calls["straight"]
