@@ -34,11 +34,8 @@ from symad.doors.with_pytensor import to_pytensor as to_pytensor
 from symad.doors.with_torch import to_torch as to_torch
 from symad.errors import WorkbenchError as WorkbenchError
 from symad.tracing.calling.scope import source_lines as source_lines
-from symad.tracing.control.branches import cond as cond
-from symad.tracing.control.maps import vmap as vmap
-from symad.tracing.control.scans import fori_loop as fori_loop, scan as scan
-from symad.tracing.control.whiles import while_loop as while_loop
-from symad.tracing.control.written_sums import sum_over as sum_over
+from symad.tracing.control.maps import sum_over as sum_over, vmap as vmap
+from symad.tracing.control.scans import cond as cond, fori_loop as fori_loop, scan as scan, while_loop as while_loop
 from symad.tracing.from_sympy import from_program as from_program, from_sympy as from_sympy
 from symad.tracing.trace import trace as trace
 from symad.tracing.values.container_types import register_container as register_container

@@ -32,9 +32,6 @@ class Activity:
             its = self.arrays[reading.view.node.first]
             return np.True_ if its is None else reading.view.of(its, reading.kept)  # type: ignore[return-value]
         active = np.zeros(reading.size, dtype=bool)
-        for block in reading.blocks:
-            its = self.arrays.get(block.view.node.first, np.zeros(block.view.node.size, dtype=bool))
-            active.reshape(reading.kept)[block.where] = True if its is None else block.view.of(its, block.shape)
         for part in reading.parts:
             if part.node.first in self.arrays:
                 its = self.arrays[part.node.first]
@@ -51,8 +48,6 @@ class Activity:
                 return False
             its = self.arrays[reading.view.node.first]
             return its is None or bool(reading.view.of(its, reading.kept).any())
-        if any(self.arrays.get(block.view.node.first, False) is None for block in reading.blocks):
-            return True
         if reading.only is not None:
             return reading.only in self.singles
         return bool(self.of(reading).any())
@@ -86,10 +81,7 @@ class Carried:
 
     def is_complete(self, reading: OperandAccess) -> bool:
         """Whether no element of an operand is absent, unless it has only structural zeros."""
-        if reading.view is not None:
-            return reading.view.node.first not in self.partial
-        firsts = [block.view.node.first for block in reading.blocks]
-        return bool(firsts) and all(first in self.arrays and first not in self.partial for first in firsts)
+        return reading.view is not None and reading.view.node.first not in self.partial
 
     def at(self, reading: OperandAccess) -> Carriers | None:
         """Return the carried values of an operand's nodes; None where all are structural zeros."""
@@ -100,13 +92,6 @@ class Carried:
         if reading.only is not None:
             single = self.singles.get(reading.only)
             return None if single is None else single.reshape(reading.kept)
-        if reading.blocks:
-            blocks = np.full(reading.kept, self.by.absent)
-            for block in reading.blocks:
-                its = self.arrays.get(block.view.node.first)
-                if its is not None:
-                    blocks[block.where] = block.view.of(its.ravel(), block.shape)
-            return blocks if self.is_complete(reading) else self._unless_absent(blocks)
         carried = np.full(reading.size, self.by.absent)
         for part in reading.parts:
             if part.node.first in self.arrays:
@@ -137,11 +122,6 @@ class Carried:
         if reading.view is not None:
             if reading.view.node.first in self.active.arrays:
                 self._add_to_view(reading.kept, reading.view, values, complete)
-            return
-        for block in reading.blocks:
-            if block.view.node.first in self.active.arrays:
-                self._add_to_view(block.shape, block.view, values[block.where], complete)
-        if reading.blocks:
             return
         flat = values.ravel()
         for part in reading.parts:

@@ -1,6 +1,6 @@
 """Implicit functions in kernels: a bounded iteration finds the root, and the root is checked.
 
-The iteration is a loop of values (`symad.tracing.control.value_loops`) over ordinary nodes of F and dF/dy. If Newton's
+The iteration is a loop of values (`symad.tracing.control.written`) over ordinary nodes of F and dF/dy. If Newton's
 next step at its end shows no root, the solution is NaN. Its derivatives follow from the implicit function theorem
 (`symad.derivatives.implicit`).
 """
@@ -21,7 +21,7 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.paths import followed
-from symad.tracing.control.value_loops import repeated
+from symad.tracing.control.written import repeated
 from symad.tracing.values.array import wrap as wrap_array
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.known_numbers import is_symbolic

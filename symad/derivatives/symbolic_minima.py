@@ -13,7 +13,7 @@ import numpy as np
 
 from symad.derivatives.symbolic_equations import SymbolicEquation, polished, vector
 from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.control.value_loops import repeated
+from symad.tracing.control.written import repeated
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_operands import nodes_of
 

@@ -31,7 +31,7 @@ from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.user_place import user_place
-from symad.tracing.control.value_loops import repeated
+from symad.tracing.control.written import repeated
 from symad.tracing.control.written_bodies import leaves
 from symad.tracing.scipy.objects import is_plain
 from symad.tracing.values.array import wrap as wrap_array

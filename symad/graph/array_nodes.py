@@ -3,7 +3,7 @@
 An array node owns a range of the graph's nodes, one for each element of its result. So slices, transposed and reshaped
 forms of a result are NumPy's own, of an array of node ids, and a single element is a node like any other. Only the
 array node knows its operation: `symad.graph.array_values` computes it, `symad.derivatives.array_linear` differentiates
-it.
+it. Elements have numbers, but are not stored: the columns of a graph have no entries for them (`SparseColumn`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from threading import Lock
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -34,7 +34,6 @@ from symad.graph.array_operands import (
     Kind,
     Nodes,
     OperandAccess,
-    OperandBlock,
     OperandPart,
     Singles,
     TruthElement,
@@ -42,22 +41,8 @@ from symad.graph.array_operands import (
     result_of,
 )
 
-FEW = 32  # nodes that are looked up one by one
-
 _FIRST = np.zeros(1, dtype=np.int64)
 _FIRST.flags.writeable = False
-
-
-class GraphRows(Protocol):
-    """What array nodes need of a graph."""
-
-    heads: list[Head]
-    operands: list[tuple[int, ...]]
-    atoms: dict[int, sp.Basic]
-
-    def elements(self, count: int, numbers: NDArray[Any] | None = None) -> int:
-        """Return the first of new leaves that stand for the elements of an array."""
-        ...
 
 
 # Weakly the node ids that a view shows, their shape, the arrays that it is a view of, and a function that picks them
@@ -73,7 +58,7 @@ class ArrayNodes:
     array node. `views` are those at computed places.
     """
 
-    of_graph: ReferenceType[GraphRows]  # weak, so that a graph and its numbers go with its last user
+    of_graph: ReferenceType[Any]  # weak, so that a graph and its numbers go with its last user
     nodes: list[ArrayNode] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
@@ -82,14 +67,13 @@ class ArrayNodes:
     asked: list[Asked] | None = None  # questions about numbers, if they are recorded
     derivative_from: int = sys.maxsize  # nodes from this one on are a derivative of those before
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
-    composed: dict[int, tuple[ReferenceType[Nodes], tuple[OperandBlock, ...]]] = field(default_factory=dict)  # joined
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
     _known: int = 0  # columns of `_ranges` in use
 
     @property
-    def graph(self) -> GraphRows:
+    def graph(self) -> Any:
         """The graph."""
         graph = self.of_graph()
         assert graph is not None
@@ -147,24 +131,7 @@ class ArrayNodes:
         view = self.untouched_view(ids) if self.nodes else None
         if view is not None and view.whole and (order != "F" or ids.ndim < 2):
             return self.handed_out(view.node).reshape(ids.shape)
-        copy = np.array(ids, dtype=np.int64, order=order)
-        if view is not None:
-            self.composed[id(copy)] = ref(copy), (OperandBlock((slice(None),) * ids.ndim, view, ids.shape),)
-        return copy
-
-    def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:
-        """Return `np.concatenate(parts, axis)`; where they are from array nodes, it need not be looked for later."""
-        joined_ids = np.concatenate(parts, axis)
-        blocks, start = list[OperandBlock](), 0
-        for part in parts:
-            view = self.untouched_view(part) if self.nodes else None
-            if view is None:
-                return joined_ids
-            where = (slice(None),) * axis + (slice(start, start + part.shape[axis]),)
-            blocks.append(OperandBlock(where, view, part.shape))
-            start += part.shape[axis]
-        self.composed[id(joined_ids)] = ref(joined_ids), tuple(blocks)
-        return joined_ids
+        return np.array(ids, dtype=np.int64, order=order)
 
     def head_of(self, node: int) -> Head:
         """Return the head of a node that is an element."""
@@ -216,7 +183,6 @@ class ArrayNodes:
 
     def _touched(self, ids: Nodes) -> None:
         self.untouched.pop(id(_owner(ids)), None)
-        self.composed.pop(id(_owner(ids)), None)
 
     def at(self, node: int) -> ArrayNode | None:
         """Return the array node that a node is an element of."""
@@ -256,8 +222,6 @@ class ArrayNodes:
             return OperandAccess(
                 whole, tuple([n if step else 1 for step, n in zip(view.steps, whole, strict=True)]), view
             )
-        if (blocks := self._composed_of(ids)) is not None:
-            return OperandAccess(whole, whole, blocks=blocks)
         ids = once(ids)
         if ids.size <= 1:
             ids = ids.copy()
@@ -299,15 +263,6 @@ class ArrayNodes:
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view
 
-    def _composed_of(self, ids: Nodes) -> tuple[OperandBlock, ...] | None:
-        entry = self.composed.get(id(ids))
-        if entry is None or entry[0]() is not ids:
-            return None
-        for block in entry[1]:
-            if self._checks and not np.array_equal(ids[block.where], block.view.ids(block.shape)):
-                raise InvariantError("a joined array of node ids was stored into without a word", do="report it")
-        return entry[1]
-
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""
         node = self.at(int(ids.flat[0]))
@@ -328,24 +283,8 @@ class ArrayNodes:
             return None
         return View(node, start - node.first, steps)
 
-    def _numbers_of(self, flat: Nodes) -> Nodes:
+    def _numbers_of(self, nodes: Nodes) -> Nodes:
         """Return the numbers of the array nodes that nodes are elements of, -1 for those of none."""
-        begins = np.flatnonzero(flat[1:] - flat[:-1] != 1) + 1  # of runs of ascending nodes
-        if 4 * len(begins) < len(flat):
-            runs = np.concatenate([[0], begins])
-            lengths = np.diff(runs, append=len(flat))
-            numbers = self._number_of(flat[runs])
-            if ((numbers == self._number_of(flat[runs + lengths - 1])) & ((numbers >= 0) | (lengths == 1))).all():
-                return np.repeat(numbers, lengths)
-        return self._number_of(flat)
-
-    def _number_of(self, nodes: Nodes) -> Nodes:
-        if nodes.size <= FEW:
-            numbers = [bisect_right(self.firsts, node) - 1 for node in nodes.tolist()]
-            ends = [self.nodes[k].first + self.nodes[k].size if k >= 0 else 0 for k in numbers]
-            return np.array(
-                [k if node < end else -1 for k, node, end in zip(numbers, nodes.tolist(), ends, strict=True)]
-            )
         firsts, stops = self._all_ranges()
         at: Nodes = np.searchsorted(firsts, nodes, side="right") - 1
         if len(stops):
@@ -401,3 +340,57 @@ def once(ids: Nodes) -> Nodes:
         return ids
     kept = [slice(0, 1) if step == 0 and n > 1 else slice(None) for step, n in zip(ids.strides, ids.shape, strict=True)]
     return ids[tuple(kept)]
+
+
+Entry = TypeVar("Entry")
+
+
+class SparseColumn(dict[int, Entry]):
+    """A list-like column without entries for some ranges of rows; `of_element` answers for these.
+
+    A dict, which is as fast as a list for stored entries; iteration gives the entries of all rows.
+
+    >>> column = SparseColumn(["a", "b"], lambda row: "element")
+    >>> column.leave_out(10**9)
+    >>> column.append("c")
+    >>> column[1], column[7], column[10**9 + 2], len(column)
+    ('b', 'element', 'c', 1000000003)
+    """
+
+    count: int
+
+    __slots__ = ("count", "of_element")
+
+    of_element: Callable[[int], Entry]
+
+    def __init__(self, entries: Iterable[Entry], of_element: Callable[[int], Entry]) -> None:
+        super().__init__(enumerate(entries))
+        self.count, self.of_element = super().__len__(), of_element
+
+    def __missing__(self, row: int) -> Entry:
+        if not 0 <= row < self.count:
+            raise IndexError(row)
+        return self.of_element(row)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    def __iter__(self) -> Iterator[Entry]:  # type: ignore[override]
+        return (self[row] for row in range(self.count))
+
+    def append(self, entry: Entry) -> None:
+        """Add a row."""
+        self[self.count] = entry
+        self.count += 1
+
+    def __iadd__(self, entries: Iterable[Entry]) -> SparseColumn[Entry]:
+        for entry in entries:
+            self.append(entry)
+        return self
+
+    def leave_out(self, rows: int) -> None:
+        """Let the next rows be elements."""
+        self.count += rows

@@ -89,15 +89,6 @@ class OperandPart:
 
 
 @dataclass(eq=False, slots=True)
-class OperandBlock:
-    """A block of an operand whose elements are evenly spaced in an array node."""
-
-    where: tuple[slice, ...]  # in the operand
-    view: View
-    shape: tuple[int, ...]
-
-
-@dataclass(eq=False, slots=True)
 class Singles:
     """Which elements of an operand are nodes of no array node: the different ones of these, and which each is."""
 
@@ -109,11 +100,11 @@ class Singles:
 class OperandAccess:
     """An operand: its shape, and where the values of its nodes are.
 
-    `view` is set for nodes of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` are those
-    in array nodes, and `singles` the others. `kept` is the shape of the access: 1 along broadcast axes.
+    `view` is set for nodes of one array node; else `parts` are those in array nodes, and `singles` the others. `kept`
+    is the shape of the access: 1 along broadcast axes.
     """
 
-    __slots__ = ("_ids", "blocks", "kept", "parts", "shape", "singles", "size", "view")
+    __slots__ = ("_ids", "kept", "parts", "shape", "singles", "size", "view")
 
     shape: tuple[int, ...]
     kept: tuple[int, ...]
@@ -121,7 +112,6 @@ class OperandAccess:
     view: View | None
     parts: tuple[OperandPart, ...]
     singles: Singles | None
-    blocks: tuple[OperandBlock, ...]
 
     def __init__(
         self,
@@ -131,21 +121,16 @@ class OperandAccess:
         parts: tuple[OperandPart, ...] = (),
         singles: Singles | None = None,
         ids: Nodes | None = None,
-        blocks: tuple[OperandBlock, ...] = (),
     ) -> None:
         self.shape, self.kept, self.size = shape, kept, math.prod(kept)
-        self.view, self.parts, self.singles, self.blocks = view, parts, singles, blocks
-        self._ids = ids
+        self.view, self.parts, self.singles, self._ids = view, parts, singles, ids
 
     @property
     def ids(self) -> Nodes:
         """The nodes that are read."""
-        if self._ids is None and self.view is not None:
+        if self._ids is None:
+            assert self.view is not None
             self._ids = self.view.ids(self.kept)
-        elif self._ids is None:
-            self._ids = np.empty(self.kept, dtype=np.int64)
-            for block in self.blocks:
-                self._ids[block.where] = block.view.ids(block.shape)
         return self._ids
 
     @property
@@ -153,7 +138,7 @@ class OperandAccess:
         """The array nodes that have some of its values."""
         if self.view is not None:
             return [self.view.node]
-        return [block.view.node for block in self.blocks] + [part.node for part in self.parts]
+        return [part.node for part in self.parts]
 
     @property
     def single_nodes(self) -> list[int]:
@@ -177,7 +162,7 @@ class OperandAccess:
                 return False
             if view.places is None and two.places is None:
                 return (view.whole, view.offset, view.steps) == (two.whole, two.offset, two.steps)
-        if (self.view is None) != (other.view is None) or bool(self.blocks) != bool(other.blocks):
+        if (self.view is None) != (other.view is None):
             return False
         return np.array_equal(self.ids, other.ids)
 

@@ -237,12 +237,6 @@ def read(graph: Graph, reading: OperandAccess, values: Values) -> Any:
         return reading.view.of(computed[reading.view.node.first], reading.kept)
     if reading.only is not None:
         return values[reading.only]
-    if reading.blocks:
-        kinds = {computed[block.view.node.first].dtype for block in reading.blocks}
-        blocks = np.empty(reading.kept, dtype=kinds.pop() if len(kinds) == 1 else np.float64)
-        for block in reading.blocks:
-            blocks[block.where] = block.view.of(computed[block.view.node.first], block.shape)
-        return blocks
     singles = reading.singles
     truths = any(computed[part.node.first].dtype == bool for part in reading.parts)
     numbers = None if singles is None else np.array([values[node] for node in singles.nodes])

@@ -31,8 +31,7 @@ from codegen.ir.row_table import RowTable
 from codegen.limits import check, check_bytes
 from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
-from symad.graph.array_nodes import ArrayNodes
-from symad.graph.element_rows import SparseColumn
+from symad.graph.array_nodes import ArrayNodes, SparseColumn
 
 Number: TypeAlias = bool | int | float | Fraction
 Rule: TypeAlias = Callable[[int], int | None]

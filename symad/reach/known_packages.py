@@ -7,6 +7,7 @@ import functools
 import sys
 import sysconfig
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,34 +96,20 @@ def is_library(file: str) -> bool:
     return file.startswith(_OWN_FOLDERS) or file.endswith(_CYTHON) or file.startswith(_CYTHONS_OWN)
 
 
+def _within(folders: str | tuple[str, ...]) -> Callable[[str], bool]:
+    """Return whether a file is in one of some folders."""
+    return lambda file: file.startswith(folders)
+
+
+is_symad = _within(_OUR_FOLDERS)  # or codegen
+is_numpy, is_scipy = _within(_NUMPY), _within(_SCIPY)
+has_labels = _within(_WITH_LABELS)  # packages that hold a user's numbers in objects of their own
+converts_numbers = _within(_CONVERTING)  # packages that convert NumPy's numbers to arrays of their own
+
+
 def is_ours(file: str) -> bool:
     """Whether a file belongs to symad, codegen, or SymPy."""
     return file.startswith(_OWN_FOLDERS) and not is_numpy(file) and not is_scipy(file)
-
-
-def is_symad(file: str) -> bool:
-    """Whether a file belongs to symad or codegen."""
-    return file.startswith(_OUR_FOLDERS)
-
-
-def is_scipy(file: str) -> bool:
-    """Whether a file belongs to SciPy."""
-    return file.startswith(_SCIPY)
-
-
-def has_labels(file: str) -> bool:
-    """Whether a file belongs to pandas, xarray or pydantic, which hold a user's numbers in objects of their own."""
-    return file.startswith(_WITH_LABELS)
-
-
-def converts_numbers(file: str) -> bool:
-    """Whether a file belongs to xarray or JAX, which convert NumPy's numbers to arrays of their own."""
-    return file.startswith(_CONVERTING)
-
-
-def is_numpy(file: str) -> bool:
-    """Whether a file belongs to NumPy."""
-    return file.startswith(_NUMPY)
 
 
 @functools.lru_cache(maxsize=FILES)

@@ -141,10 +141,6 @@ def content(walk: ReachWalk, value: Any, trail: Trail, kind: type) -> None:
     walk.lead(walk.ask(partial(row.read, value), row.what, trail, put_back, value), trail)
 
 
-def _container(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    content(walk, value, trail, type(value))
-
-
 def _of_defaults(walk: ReachWalk, value: Any, trail: Trail) -> None:
     content(walk, value, trail, dict)
     content(walk, value, trail, defaultdict)
@@ -192,11 +188,9 @@ def _structured(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 def _held(what: str, *names: str) -> Any:
     """Return a row that reads attributes which the type itself has."""
-    read = operator.attrgetter(*names) if len(names) > 1 else None
 
     def row(walk: ReachWalk, value: Any, trail: Trail) -> None:
-        now = (lambda: read(value)) if read is not None else (lambda: (getattr(value, names[0]),))
-        walk.lead(walk.ask(now, what, trail), trail)
+        walk.lead(walk.ask(lambda: [getattr(value, name) for name in names], what, trail), trail)
 
     return row
 
@@ -268,7 +262,7 @@ def _module(walk: ReachWalk, value: Any, trail: Trail) -> None:
     walk.module(value, name if type(name) is str and sys.modules.get(name) is value else "", trail)
 
 
-ROWS |= {id(kind): _container for kind, row in CONTENTS.items() if row is not _IMMUTABLE}
+ROWS |= {id(kind): partial(content, kind=kind) for kind, row in CONTENTS.items() if row is not _IMMUTABLE}
 ROWS |= {
     id(defaultdict): _of_defaults,
     id(np.ndarray): keep_array,

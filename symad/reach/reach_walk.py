@@ -7,6 +7,7 @@ the answer "unknown", by name. Members of classes and objects wait for code that
 
 from __future__ import annotations
 
+import math
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -52,7 +53,7 @@ _ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects
 class ReachWalk:
     """Everything that functions reach: state, the user's functions, effects, and unknown objects.
 
-    `is_enough` is called with the latest of the user's functions, and may end the walk.
+    The walk ends where it has met the `most` functions of the user's.
     `restores`: state is put back after the body of a loop, and generators of random numbers and what packages hold are
     state too; else it is compared before a kernel or a trace is taken again.
     """
@@ -61,12 +62,12 @@ class ReachWalk:
         self,
         roots: Iterable[Any],
         *,
-        restores: bool,
-        left: Collection[int],
-        largest: float,
-        is_enough: Callable[[types.FunctionType], bool] = lambda function: False,
+        restores: bool = False,
+        left: Collection[int] = (),
+        largest: float = 0,
+        most: float = math.inf,
     ) -> None:
-        self.restores, self.left, self.largest, self._is_enough = restores, left, largest, is_enough
+        self.restores, self.left, self.largest, self._most = restores, left, largest, most
         self.state = ComparedState()
         self.functions: list[types.FunctionType] = []
         self.closures: list[types.FunctionType] = []  # functions of libraries with other functions in their closures
@@ -105,7 +106,7 @@ class ReachWalk:
                 self.stop(f"more than {REACHED:,} objects", trail)
             if len(self._seen) > REACHED or self._elements > ELEMENTS:
                 return
-            if (self.restores and self.unknown) or (self.functions and self._is_enough(self.functions[-1])):
+            if (self.restores and self.unknown) or len(self.functions) >= self._most:
                 return  # one unknown object decides about a body
             row = ROWS.get(id(type(value)))
             if row is not None:

@@ -123,23 +123,21 @@ def generator_states() -> tuple[Any, ...]:
     return _state_of_python(), *legacy_state()
 
 
-def reached_functions(
-    f: Any, is_enough: Callable[[FunctionType], bool] = lambda function: False
-) -> tuple[tuple[FunctionType, ...], bool]:
+def reached_functions(f: Any, most: float = math.inf) -> tuple[tuple[FunctionType, ...], bool]:
     """Return the Python functions of the user's that a function may call; whether these are all.
 
-    The walk ends at a function that `is_enough`.
+    The walk ends where it has met the `most` of them.
 
     >>> double = lambda x: 2 * x
     >>> functions, complete = reached_functions(lambda x: double(np.sin(x)))
     >>> double in functions, len(functions), complete
     (True, 2, True)
     """
-    walk = ReachWalk([f], restores=False, left=(), largest=0, is_enough=is_enough)
+    walk = ReachWalk([f], most=most)
     return tuple(walk.functions), not walk.unknown
 
 
 def functions_around(f: Any) -> list[FunctionType]:
     """Return the functions that a function calls by name, itself included, and those of libraries around them."""
-    walk = ReachWalk([f], restores=False, left=(), largest=0)
+    walk = ReachWalk([f])
     return [*walk.functions, *walk.closures]

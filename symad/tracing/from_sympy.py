@@ -25,9 +25,8 @@ from symad.tracing.calling.function_names import positional
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace
-from symad.tracing.values.inputs import input_symbols
 from symad.tracing.values.known_numbers import values_of
-from symad.tracing.values.node_trees import Tree, expressions, lift, lift_result, paths_of, wrap
+from symad.tracing.values.node_trees import Tree, expressions, input_symbols, lift, lift_result, paths_of, wrap
 
 
 class TracedFormula(Trace):

@@ -27,14 +27,22 @@ from symad.tracing.calling.jitted import traced_form
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import located, user_frame, written_place
-from symad.tracing.control.bounded_loops import tell
-from symad.tracing.control.path_results import with_nan
+from symad.tracing.control.decisions import tell
+from symad.tracing.control.merging import with_nan
 from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.stale_values import StaleValueCheck
 from symad.tracing.values.container_types import NAMESPACE, static_parts
-from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.values.node_rows import add_rows
-from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
+from symad.tracing.values.node_trees import (
+    Tree,
+    expressions,
+    input_symbols,
+    lift_inputs,
+    lift_result,
+    paths_of,
+    symbols_of,
+    wrap,
+)
 from symad.tracing.values.sparse_matrix import SparseMatrix
 
 SHOWN_OPERATIONS = 2000  # of a trace that is shown line by line
@@ -138,10 +146,7 @@ class StructuredTrace(Trace):
     of_arrays = False
 
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
-        super().__init__(
-            traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths,
-            raises=traced.raises, raised=traced.raised, whole=traced.whole, in_body=traced.in_body,
-        )  # fmt: skip
+        vars(self).update(vars(traced))
         self.loops, self.carried_out = list(loops), carried_out
 
 

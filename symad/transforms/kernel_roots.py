@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.control.value_loops import repeated
+from symad.tracing.control.written import repeated
 
 Function = Callable[[Any], Any]
 Number = Any  # traced

@@ -12,19 +12,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from types import CodeType
+from inspect import unwrap
+from types import CodeType, FunctionType
 from typing import Any
+from weakref import WeakSet
 
 from codegen.bound import bound
 from codegen.limits import bytes_are_limited
 from codegen.records import dataclass
 from symad.errors import TraceError, WorkbenchError
-from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
+from symad.reach.code_facts import facts_of
+from symad.reach.known_packages import is_library
+from symad.reach.reachable_state import reached_functions
 from symad.tracing.calling.dispatch import DispatchedRun
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import PathsError
-from symad.tracing.calling.raised import watching_raised
-from symad.tracing.calling.reached_code import reached_code
+from symad.tracing.calling.raised import (
+    STORES,
+    caused_by,
+    causes_of,
+    is_conversion,
+    names_a_traced_value,
+    watching_raised,
+)
 from symad.tracing.calling.recorded_errors import (
     Note,
     Watch,
@@ -234,13 +244,7 @@ def _is_noted(error: BaseException, watch: Watch) -> bool:
 
 def _is_ours(error: Exception, watch: Watch) -> bool:
     """Whether an error is one of those noted, or was raised because of one."""
-    seen = 0
-    cause: BaseException | None = error
-    while cause is not None and seen < 10:
-        if isinstance(cause, WorkbenchError) or _is_noted(cause, watch):
-            return True
-        cause, seen = cause.__cause__ or cause.__context__, seen + 1
-    return False
+    return any(isinstance(cause, WorkbenchError) or _is_noted(cause, watch) for cause in causes_of(error))
 
 
 def _refuse_by_text(error: BaseException) -> None:
@@ -285,3 +289,57 @@ _OBJECTS = (
     "np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
     "make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
 )
+
+
+_OF_COLUMNS = frozenset(
+    {"select_dtypes", "numeric_only", "describe", "dtypes"}
+)  # of numbers, where pandas makes objects
+_OF_TYPES = _OF_COLUMNS | {"type", "hasattr", "getattr"}
+FUNCTIONS = 100  # more than these count as code that handles and asks
+
+
+@dataclass(frozen=True)
+class ReachedCode:
+    """Whether code that a function reaches may catch an error, ask for types, or certainly asks what `is True`.
+
+    And whether it picks the columns of a DataFrame by their types.
+    """
+
+    handles: bool
+    asks_for_types: bool
+    asks_for_identity: bool = False
+    picks_columns: bool = False
+
+
+_BOTH = ReachedCode(handles=True, asks_for_types=True)
+_handling: WeakSet[FunctionType] = WeakSet()  # which reach code that handles and asks: remembered, at worst too long
+
+
+def reached_code(f: Any) -> ReachedCode:
+    """Return what is known of the code that a function reaches.
+
+    Calls of `type` or `hasattr` on traced values cannot be seen, so stand-ins answer from the beginning. If the walk is
+    not complete, the code counts as handling and asking.
+
+    >>> reached_code(lambda x: 2 * x)
+    ReachedCode(handles=False, asks_for_types=False, asks_for_identity=False, picks_columns=False)
+    """
+    inner: Any = unwrap(f)
+    inner = getattr(inner, "__func__", inner)
+    is_users = type(inner) is FunctionType and not is_library(inner.__code__.co_filename)
+    if is_users and inner in _handling:
+        return _BOTH
+    functions, complete = reached_functions(f, FUNCTIONS)
+    facts = [facts_of(function.__code__) for function in functions]
+    identity = any(part.asks_for_identity for part in facts)
+    reached = ReachedCode(
+        not complete or any(part.handles for part in facts),
+        not all(_OF_TYPES.isdisjoint(part.names) for part in facts),
+        identity,
+        any(not _OF_COLUMNS.isdisjoint(part.names) for part in facts),
+    )
+    if identity or reached.picks_columns or (len(functions) < FUNCTIONS and reached != _BOTH):
+        return reached
+    if is_users:
+        _handling.add(inner)
+    return _BOTH

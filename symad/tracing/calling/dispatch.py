@@ -45,8 +45,7 @@ from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.array import numbers_of_constants
-from symad.tracing.values.computed_items import Listed
-from symad.tracing.values.indexed import Indexed, is_table
+from symad.tracing.values.computed_items import Indexed, Listed, is_table
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import calls_methods, has_operators
 
@@ -58,10 +57,6 @@ _CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.r
 _ASKING = frozenset(  # functions that call methods of their arguments
     id(f) for f in (abs, round, iter, next, divmod, pow, *vars(operator).values()) if callable(f)
 )
-_REPEATING: dict[str, Function] = {  # lists too: a traced number reads in the text of the call whether it is in place
-    "mul": lambda left, right: operator.mul(left, right),
-    "imul": lambda left, right: operator.imul(left, right),  # type: ignore[no-untyped-call]
-}
 _OF_ITEMS = (next, operator.getitem, operator.setitem, operator.delitem, operator.contains)  # of the first operand
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array
@@ -115,8 +110,7 @@ class DispatchedRun:
 
     def result(self, operator_name: str, left: Any, right: Any) -> Any:
         """Return the result of an operator. A new array of numbers, which is changed later, becomes a traced one."""
-        operate = _REPEATING.get(operator_name) or getattr(operator, operator_name)
-        result = operate(self.value(left), self.value(right))
+        result = getattr(operator, operator_name)(self.value(left), self.value(right))
         is_array = self._arrays and result is not left and type(result) in (np.ndarray, Indexed)
         return of_constants(result) if is_array and {type(left), type(right)} <= _PLAIN_OPERANDS else result
 
@@ -195,7 +189,7 @@ class DispatchedRun:
         if f is eval or f is exec:
             return functools.partial(_evaluate, f)
         if id(f) in _ASKING:
-            return self._on_forms(_REPEATING.get(f.__name__, f), 1 if f in _OF_ITEMS else 2)
+            return self._on_forms(f, 1 if f in _OF_ITEMS else 2)
         method = _call_of(f)
         form = self.callee(method) if type(method) is FunctionType else method
         if form is not method:

@@ -12,7 +12,7 @@ from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.numpy.complex_arrays import made
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.bounds import bounds_of
-from symad.tracing.values.indexed import Indexed
+from symad.tracing.values.computed_items import Indexed
 from symad.tracing.values.node_arrays import constants, converted
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar

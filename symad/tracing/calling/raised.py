@@ -1,9 +1,10 @@
-"""See errors that Python or a library raises about traced values where they are raised.
+"""See errors that Python or a library raises about traced values where they are raised, and recognise them.
 
 The user's code, or a library, may catch such an error and continue on a path that no number takes. Errors of ours are
 noted where they are made (`recorded_errors`). `sys.monitoring` sees the others; before Python 3.12 a trace function
 does, which runs only if code that the function reaches has a handler. An error counts as the function's own only if
-plain numbers would certainly raise it too. Otherwise the run does not count if the error does not come out.
+plain numbers would certainly raise it too. Otherwise the run does not count if the error does not come out. On a path
+that numbers take, such an error says that the function has no value there.
 """
 
 from __future__ import annotations
@@ -14,18 +15,33 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from itertools import takewhile
 from threading import get_ident
-from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from symad.tracing.calling.conversions import is_conversion, names_a_traced_value
+from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.recorded_errors import Note, Watch
 from symad.tracing.calling.transformed_function import Transformed
-from symad.tracing.calling.user_place import is_library, is_passed_over, is_raise, is_symad, raised_by_user, segment_at
-from symad.tracing.values.traced import Traced
+from symad.tracing.calling.user_place import (
+    entries_of,
+    in_library_of_objects,
+    is_library,
+    is_passed_over,
+    is_raise,
+    is_symad,
+    library_function,
+    met_by_user,
+    raised_by_user,
+    raised_frame,
+    segment_at,
+)
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import AxesError, NumberError, StoreError, TextIndexError, Traced
+from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
 _OF_CODE = (  # caused by the code or by plain numbers, not by traced values
     NameError, ImportError, SyntaxError, StopIteration, StopAsyncIteration, ArithmeticError, AssertionError, OSError,
@@ -162,12 +178,9 @@ def is_certain(error: Exception, frame: FrameType) -> bool:
 
 def _met_plain_values(error: Exception) -> bool:
     """Whether a library function called by the user raised an error, and had no traced values."""
-    trace, is_called, is_plain = error.__traceback__, False, True
-    while trace is not None:
-        is_called = is_passed_over(trace.tb_frame.f_code.co_filename)
-        is_plain = not is_called or (is_plain and all(map(_is_plain, trace.tb_frame.f_locals.values())))
-        trace = trace.tb_next
-    return is_called and is_plain
+    frames = [trace.tb_frame for trace in reversed(entries_of(error))]
+    called = list(takewhile(lambda frame: is_passed_over(frame.f_code.co_filename), frames))
+    return bool(called) and all(_is_plain(value) for frame in called for value in frame.f_locals.values())
 
 
 def _has_no_attribute(error: AttributeError) -> bool:
@@ -182,11 +195,8 @@ def _has_no_attribute(error: AttributeError) -> bool:
 
 def _was_raised_by_us(error: Exception) -> bool:
     """Whether a raise statement of ours raised an error in place of NumPy: no defect of ours."""
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    code = None if trace is None else trace.tb_frame.f_code
-    return code is not None and trace is not None and is_symad(code.co_filename) and is_raise(code, trace.tb_lasti)
+    place = [(trace.tb_frame.f_code, trace.tb_lasti) for trace in entries_of(error)[-1:]]
+    return any(is_symad(code.co_filename) and is_raise(code, offset) for code, offset in place)
 
 
 def _may_be_traced(frame: FrameType) -> bool:
@@ -220,3 +230,115 @@ def _is_plain(value: Any) -> bool:
         if len(waiting) > LOOKED_AT:
             return False
     return True
+
+
+# A function has no value where it raises an error, except for these, which show mistakes in the code
+_MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
+_MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
+
+
+def is_of_function(error: Exception) -> bool:
+    """Whether the function raises an error itself, on purpose or by a computation with plain numbers."""
+    if isinstance(error, (*_MISTAKES, WorkbenchError)):
+        return False
+    if raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS):
+        return True
+    frame = raised_frame(error)
+    return isinstance(error, ValueError) and frame is not None and is_certain(error, frame)
+
+
+def is_of_values(error: Exception, *, lengths: bool, no_number: bool) -> bool:
+    """Whether whole numbers that were decided on this path cause an error: indices, keys, `lengths`.
+
+    With `no_number`, a value that is no number was used as an index.
+    """
+    if isinstance(error, KeyError):
+        return any(type(key) is Scalar for key in error.args)
+    if isinstance(error, NoNumberError | OutsideError) or (no_number and isinstance(error, IndexError)):
+        return True
+    if not lengths or isinstance(error, WorkbenchError) or asks_for_numbers(error):
+        return False
+    if isinstance(error, TypeError):  # reduce() of nothing, too few arguments
+        return isinstance(error, AxesError) or met_by_user(error)
+    return isinstance(error, ValueError | IndexError | StopIteration)
+
+
+_OBJECT_LOOPS = (  # texts of refusals of object arrays
+    "loop of ufunc does not support argument", "Cannot cast ufunc", "Cannot cast array data from dtype('O')",
+    "a traced scalar has no attribute 'dtype'",  # of a sum of objects
+    "not supported for the input types", "No loop matching the specified signature", "must be real number",
+    "object arrays are not supported",
+    "<class 'numpy.object_'> not inexact",  # of np.finfo, which asks for the digits of an array's numbers
+    "array type dtype('O') not supported", "array type not supported", "data type not supported",
+    "Unsupported array type", "input type 'object' not supported", "'float' object has no attribute 'dtype'",
+    "can't convert type 'Scalar'",
+    "object __array__ method not producing an array",  # of an object that holds a traced array
+    "can't unbox array from PyObject",  # by numba, which asks for the flags of arrays
+    "has no attribute '__array_interface__'",
+    "No matching signature found",  # by Cython, for functions of several types
+    "Function call with ambiguous argument types", "Iterator operand or requested dtype holds references",
+)  # fmt: skip
+STORES = (  # texts of NumPy for a store or an index that failed
+    "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
+    "assignment destination is read-only", "output array is read-only",
+)  # fmt: skip
+
+
+def asks_for_numbers(error: BaseException) -> bool:
+    """Whether an error refuses a plain number, or is one of NumPy about traced objects."""
+    if isinstance(error, TextIndexError):
+        return False
+    texts = any(text in str(error) for text in (*_OBJECT_LOOPS, *STORES))
+    return texts or caused_by(error, NumberError) or caused_by(error, StoreError)
+
+
+def is_conversion(error: BaseException) -> bool:
+    """Whether a traced value, or NumPy on an array of them, refused to become plain numbers."""
+    if asks_for_numbers(error):
+        return True
+    if isinstance(error, TraceError):
+        return False
+    if names_a_traced_value(error):
+        return True
+    if any(text in str(error) for text in _PLACES) and in_library_of_objects(error):
+        return True
+    library = library_function(error)
+    if library.startswith("numba."):  # whose compiler has no type for it
+        return "pyobject" in str(error) or isinstance(error, AttributeError)
+    if library.startswith("numpy.random."):  # which would shuffle a copy
+        return "read-only" in str(error)
+    return library.startswith("scipy.") and not isinstance(error, RuntimeError)
+
+
+# of a place, in pandas
+_PLACES = (
+    "has no attribute 'ndim'", "Cannot index by location index", "Invalid value", "Cannot cast array data",
+    "has no attribute 'type'", "has no attribute '_sorted_data'", "fill_value must be a scalar",
+    "Buffer dtype mismatch",
+)  # fmt: skip
+_OUR_TYPES = (
+    "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
+    "not Scalar", "not Array", "got Scalar", "got Array", "scalar.Scalar'", "array.Array'",
+    "numeric or string argument", "Object of type float64 is not JSON",
+)  # fmt: skip
+_ARGUMENTS = re.compile(r"[(\[, ](Scalar|Array)[)\],]")  # lists of the types of arguments, by SWIG and pybind11
+
+
+def names_a_traced_value(error: BaseException) -> bool:
+    """Whether an error names a traced value: code that takes floats or ordinary arrays only (mpmath, Cython)."""
+    is_of_type = isinstance(error, TypeError | AttributeError | NotImplementedError) and "unhashable" not in str(error)
+    return is_of_type and (any(text in str(error) for text in _OUR_TYPES) or bool(_ARGUMENTS.search(str(error))))
+
+
+def caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:
+    """Whether an error is of a kind, or was caused by one that is (NumPy wraps them)."""
+    return any(isinstance(cause, kind) for cause in causes_of(error))
+
+
+def causes_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that caused it, ten at most."""
+    for _ in range(10):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import CodeType, FunctionType
-from typing import Any, Protocol
+from typing import Any
 
 Key = tuple[str, str, int]
 
@@ -25,17 +25,7 @@ def copied(f: FunctionType, code: CodeType, names: dict[str, Any], closure: Any)
     return twin
 
 
-class Dispatcher(Protocol):
-    """The replacements in rewritten code (see `dispatch`), by the functions below."""
-
-    def callee(self, f: Any) -> Any: ...
-    def value(self, value: Any) -> Any: ...
-    def item(self, value: Any) -> Any: ...
-    def place(self, value: Any) -> Any: ...
-    def result(self, operator_name: str, left: Any, right: Any) -> Any: ...
-
-
-running: ContextVar[Dispatcher | None] = ContextVar("symad_running_dispatcher", default=None)
+running: ContextVar[Any] = ContextVar("symad_running_dispatcher", default=None)  # `dispatch.DispatchedRun`
 
 
 def callee(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,22 +39,17 @@ def callee(f: Callable[..., Any]) -> Callable[..., Any]:
     return form
 
 
-def value(operand: Any) -> Any:
-    """Return the replacement of an operand in this run."""
-    dispatcher = running.get()
-    return operand if dispatcher is None else dispatcher.value(operand)
+def _replacing(kind: str) -> Callable[[Any], Any]:
+    """Return a function that returns the replacement of an operand in this run."""
+
+    def replacement(operand: Any) -> Any:
+        dispatcher = running.get()
+        return operand if dispatcher is None else getattr(dispatcher, kind)(operand)
+
+    return replacement
 
 
-def item(operand: Any) -> Any:
-    """Return the replacement of an object that is indexed in this run."""
-    dispatcher = running.get()
-    return operand if dispatcher is None else dispatcher.item(operand)
-
-
-def place(operand: Any) -> Any:
-    """Return the replacement of an object one of whose items is set in this run."""
-    dispatcher = running.get()
-    return operand if dispatcher is None else dispatcher.place(operand)
+value, item, place = map(_replacing, ("value", "item", "place"))  # of an operand; if it is indexed; if an item is set
 
 
 def result(operator_name: str, left: Any, right: Any) -> Any:

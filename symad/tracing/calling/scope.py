@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,6 @@ from codegen.loops.loop import Loop
 from symad.errors import EscapedValueError, TraceError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import user_place
-
-
-class Following(Protocol):
-    """The exploration of all paths of a function, as values ask it; its methods are those of `control.paths.Paths`."""
-
-    limit: int
-    of_captured: bool  # whether it answers for values of the scopes around too
-    has_lengths: bool  # whether lengths of arrays were decided on this path
-    has_no_number: bool  # whether a whole number was NaN or out of bounds on this path
-
-    def decide(self, node: int) -> bool: ...
-    def repeats(self) -> None: ...
-    def changes_outside(self, put_back: Callable[[], None]) -> None: ...
-    def end(self) -> NoReturn: ...
-    def bounds(self, node: int) -> Any: ...
-    def has_no_value(self, guards: tuple[int | None, ...]) -> None: ...
-    def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any: ...
-
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)
 _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", default=None)
@@ -61,7 +43,7 @@ class Scope:
     """A graph to trace into, the scope around it, and whether it is still open.
 
     `parameters` are the nodes of the arguments of this scope; `values` has the numbers of nodes that Python control
-    flow has asked for; `paths` answers conditions without a number, if all paths are followed.
+    flow has asked for; `paths` (`control.paths.Paths`) answers conditions without a number, if all paths are followed.
     `raises` says whether the function, or a body in it, raises on a path that numbers can take.
     `loops` has the recorded loops, by their keys; None where loops are unrolled. `carried_out` has the reasons for
     unrolled ones, by the user's line. `arrays`, if not None, records operations on large arrays.
@@ -84,7 +66,7 @@ class Scope:
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbolic: dict[int, bool] = {} if parent is None else parent.symbolic  # which nodes depend on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
-        self.paths: Following | None = None if parent is None else parent.paths
+        self.paths: Any = None if parent is None else parent.paths
         self.raises: bool = False
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
@@ -103,7 +85,7 @@ class Scope:
     def parameters(self, nodes: Sequence[int] | NDArray[np.int64] | frozenset[int]) -> None:
         self._parameters = nodes
 
-    def deciding(self) -> Following | None:
+    def deciding(self) -> Any:
         """Return the exploration that answers conditions on values of this scope here, None if there is none."""
         inner = innermost_scope()
         paths = None if inner is None or inner.graph is not self.graph else inner.paths

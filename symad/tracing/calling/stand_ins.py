@@ -26,16 +26,18 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
-from symad.tracing.calling.complex_numbers import (
+from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, of_constants, required
+from symad.tracing.calling.math_forms import (
+    CMATH,
     COMPLEX_MAKERS,
+    MATH,
+    STATISTICS,
     array_of_complex,
     as_complex,
-    cmath_forms,
     holds_complex,
     holds_complex_parts,
+    of_math,
 )
-from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, of_constants, required
-from symad.tracing.calling.math_forms import MATH, STATISTICS, of_math
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.distributions import MODULES
@@ -48,8 +50,7 @@ from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.python_numbers import as_pythons, check_rounding
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import Traced, TracedComplex, has_operators
-from symad.tracing.values.traced_text import TracedText, refuse_text
+from symad.tracing.values.traced import Traced, TracedComplex, TracedText, has_operators, refuse_text
 from symad.tracing.values.whole_numbers import as_integer
 
 Function = Callable[..., Any]
@@ -146,9 +147,8 @@ def _vectorize(*args: Any, **keywords: Any) -> Any:
 # Conversions of builtins, for calls of them only: `isinstance(x, float)` and `dtype=float` get the class itself.
 
 
-def _conversion(original: type, traced_form: Function) -> Function:
-    """Return the function that is `traced_form` on traced arguments, else the class."""
-    holds = holds_complex if original is complex else holds_traced
+def _conversion(original: Any, traced_form: Function, holds: Callable[..., bool] = holds_traced) -> Function:
+    """Return the function that is `traced_form` on traced arguments, else the original."""
 
     def call(*args: Any, **keywords: Any) -> Any:
         return (traced_form if holds((*args, *keywords.values())) else original)(*args, **keywords)
@@ -215,7 +215,7 @@ def _hasattr(value: Any, name: str, /) -> bool:
 
 BUILTINS: dict[str, Function] = {
     "float": _conversion(float, _as_float), "int": _conversion(int, _as_int),
-    "complex": _conversion(complex, as_complex),
+    "complex": _conversion(complex, as_complex, holds_complex),
     "len": _len, "type": kind_of, "getattr": _getattr, "hasattr": _hasattr,
 }  # fmt: skip
 
@@ -331,7 +331,7 @@ def _modules(owners: tuple[str, ...]) -> frozenset[str]:
 def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     known = [(getattr(math, name), form) for name, form in MATH.items() if hasattr(math, name)]
     pairs: list[tuple[Any, Any]] = [(original, stand_in(original, of_math(original, form))) for original, form in known]
-    pairs += cmath_forms()
+    pairs += [(f := getattr(cmath, name), _conversion(f, form, holds_complex)) for name, form in CMATH.items()]
     pairs += [(f := getattr(statistics, name), stand_in(f, form)) for name, form in STATISTICS.items()]
     pairs += [(function, stand_in(function, handler)) for function, handler in FUNCTIONS.items()]
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]

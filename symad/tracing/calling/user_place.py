@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Collection
-from itertools import islice
+from itertools import islice, pairwise
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -124,12 +124,18 @@ def raised_frame(error: BaseException) -> FrameType | None:
     return None if trace is None else trace.tb_frame
 
 
-def _innermost_users(error: BaseException) -> TracebackType | None:
-    innermost, trace = None, error.__traceback__
+def entries_of(error: BaseException) -> list[TracebackType]:
+    """Return the entries of the traceback of an error, outermost first."""
+    entries, trace = [], error.__traceback__
     while trace is not None:
-        innermost = innermost if is_passed_over(trace.tb_frame.f_code.co_filename) else trace
+        entries.append(trace)
         trace = trace.tb_next
-    return innermost
+    return entries
+
+
+def _innermost_users(error: BaseException) -> TracebackType | None:
+    innermost_first = reversed(entries_of(error))
+    return next((trace for trace in innermost_first if not is_passed_over(trace.tb_frame.f_code.co_filename)), None)
 
 
 def library_function(error: BaseException) -> str:
@@ -232,14 +238,13 @@ def met_by_user(error: BaseException) -> bool:
 
 def _innermost(error: BaseException) -> TracebackType | None:
     """Return where an error was raised; the user's line if only the dispatcher and its callees follow."""
-    trace, caller = error.__traceback__, None
-    while trace is not None and trace.tb_next is not None:
-        if not _is_own(trace.tb_next.tb_frame):
+    entries, caller = entries_of(error), None
+    for trace, following in pairwise(entries):
+        if not _is_own(following.tb_frame):
             caller = None
-        elif caller is None and is_dispatch(trace.tb_next.tb_frame):
+        elif caller is None and is_dispatch(following.tb_frame):
             caller = trace
-        trace = trace.tb_next
-    return caller or trace
+    return caller or (entries[-1] if entries else None)
 
 
 def is_attempt(frame: FrameType) -> bool:

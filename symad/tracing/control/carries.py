@@ -1,4 +1,4 @@
-"""The structure of a body's results and carries, and sums and stacks of results."""
+"""What a body gets, pieces of arrays along an axis and carries, and what it returns: structure, sums and stacks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
-from codegen.machine.calls.arguments import has_rules
+from codegen.expressions.sympy_in import entries
+from codegen.machine.calls.arguments import has_rules, refuse_rules
 from codegen.records import dataclass
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.user_place import refusal
+from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.constant_nodes import as_number, is_boolean
 from symad.tracing.values.node_arrays import elementwise, has_truths, homogeneous
 from symad.tracing.values.node_operands import has_own_rules, holds_traced, nodes_of, scope_of
-from symad.tracing.values.node_trees import object_array
+from symad.tracing.values.node_trees import Tree, lift, lift_result, object_array, paths_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
 
@@ -164,3 +167,117 @@ def _promoted(leaf: Any) -> Any:
     if isinstance(leaf, int | np.integer):
         return float(leaf)
     return leaf.astype(float) if type(leaf) is np.ndarray and leaf.dtype.kind in "iu" else leaf
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The arguments of a body: `leaves` have the repetitions as their first axis if `mapped`."""
+
+    structure: Any
+    leaves: tuple[Any, ...]
+    mapped: tuple[bool, ...]
+    count: int
+
+    def row(self, k: int) -> Any:
+        """Return the arguments of repetition k; arrays are copies, so that a body cannot write into its operands."""
+        pairs = zip(self.leaves, self.mapped, strict=True)
+        return containers.unflatten(self.structure, [_piece(leaf, k) if mapped else leaf for leaf, mapped in pairs])
+
+
+def operands_of(arrays: Any, names: Sequence[str], axes: Sequence[int | None], count: int | None = None) -> Operands:
+    """Return the operands with the axis of each leaf in front; ArgumentError for missing axes and different lengths.
+
+    `count` is needed where no leaf is mapped.
+
+    >>> operands_of((np.zeros((2, 3)), 1.0), ["x", "y"], [1, None]).row(0)
+    (array([0., 0.]), 1.0)
+    """
+    leaves, structure = containers.flatten(arrays)
+    moved = [
+        leaf if axis is None else _axis_first(leaf, name, axis)
+        for leaf, name, axis in zip(leaves, names, axes, strict=True)
+    ]
+    lengths = {name: leaf.shape[0] for name, leaf, axis in zip(names, moved, axes, strict=True) if axis is not None}
+    if len(set(lengths.values()) | ({count} - {None})) > 1:
+        raise refusal(
+            "arrays of different lengths: " + ", ".join(f"{name} has {length}" for name, length in lengths.items()),
+            why="repetition k takes piece k of each" + ("" if count is None else f", and there are to be {count}"),
+        )
+    repetitions = next(iter(lengths.values()), count)
+    if repetitions is None:
+        raise refusal("nothing to repeat over", do="pass at least one array")
+    return Operands(structure, tuple(moved), tuple(axis is not None for axis in axes), repetitions)
+
+
+def whole_number(value: Any, name: str) -> int:
+    """Return a count as an int; ArgumentError for anything else, such as one that depends on a traced value."""
+    if isinstance(value, int | np.integer | sp.Integer) and not isinstance(value, bool | Traced):
+        return int(value)
+    traced = isinstance(value, Traced)
+    raise refusal(
+        f"{name} is {'a traced value' if traced else f'{value!r}, of type {type(value).__name__}'}",
+        why="how often a body is repeated is a whole number that is known while the function is traced",
+        do="use while_loop with max_steps where it depends on a value" if traced else "pass an int",
+    )
+
+
+def _axis_first(leaf: Any, name: str, axis: int) -> Any:
+    """Return a leaf as an array, plain or traced, with an axis moved to the front."""
+    array = _as_array(leaf, name)
+    if not -array.ndim <= axis < array.ndim:
+        raise refusal(
+            f"axis {axis} of {name}, which has shape {array.shape}",
+            why="a scalar cannot be taken apart" if array.ndim == 0 else "there is no such axis",
+            do="make an array of a list: np.array([...]), or np.stack of traced values" if array.ndim == 0 else "",
+        )
+    if isinstance(array, Array):
+        return Array(np.moveaxis(array.nodes, axis, 0), array.scope)
+    return np.moveaxis(array, axis, 0)
+
+
+def _as_array(leaf: Any, name: str) -> Any:
+    if isinstance(leaf, Traced):
+        return leaf
+    if isinstance(leaf, sp.MatrixBase | sp.NDimArray):
+        return object_array(entries(leaf), tuple(leaf.shape))
+    refuse_rules(leaf, name)
+    array = object_array([leaf], ()) if isinstance(leaf, sp.Basic) else np.asarray(leaf)
+    if array.dtype.kind not in "biufO" or has_own_rules(leaf):
+        raise refusal(
+            f"{name} is of type {type(leaf).__name__} ({array.dtype})",
+            why="it is no array of real numbers",
+            do="pass arrays of real numbers or expressions",
+        )
+    return array
+
+
+def _piece(array: Any, k: int) -> Any:
+    if isinstance(array, Array):
+        return wrap(array.nodes[k].copy(), array.scope)
+    piece = array[k]
+    if isinstance(piece, np.ndarray):
+        return piece.copy()
+    return int(piece) if isinstance(piece, np.integer) else piece  # which is an index, and exact
+
+
+def result_shapes(f: Callable[..., Any], operands: Operands, *before: Any, may_be_none: bool = False) -> Tree:
+    """Return the tree of the result of `f(*before, *row)`; its nodes belong to a closed scope."""
+    with open_scope() as scope:
+        graph = scope.graph
+
+        def symbols(shape: tuple[int, ...]) -> Any:
+            nodes = [graph.own_leaf(sp.Dummy(real=True)) for _ in range(int(np.prod(shape, dtype=int)))]
+            return wrap(np.array(nodes, dtype=np.int64).reshape(shape), scope)
+
+        pairs = zip(operands.leaves, operands.mapped, strict=True)
+        leaves = [symbols(leaf.shape[1:]) if mapped else leaf for leaf, mapped in pairs]
+        row = containers.unflatten(operands.structure, leaves)
+        scope.paths = paths = Paths(scope, MAX_PATHS, name_of(f))
+        return paths.explore(
+            lambda: f(*before, *row),
+            lambda value: (
+                lift(scope, value, paths_of((value,), ["result"]))
+                if may_be_none
+                else lift_result(scope, value, name_of(f))
+            ),
+        )

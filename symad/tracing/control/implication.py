@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from itertools import islice
 
 import sympy as sp
 
@@ -24,6 +23,7 @@ Intervals = tuple[tuple[Bound, Bound], ...]  # which rise and have gaps between 
 _LOWEST, _HIGHEST = (-math.inf, 0), (math.inf, 0)
 _ALL: Intervals = ((_LOWEST, _HIGHEST),)
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_CONNECTIVES = (sp.And, sp.Or, sp.Not)
 _SIGNS = {
     sp.StrictLessThan: "<", sp.LessThan: "<=", sp.StrictGreaterThan: ">", sp.GreaterThan: ">=", sp.Equality: "==",
     sp.Unequality: "!=",
@@ -107,7 +107,8 @@ class Knowledge:
         for node in self._connected(condition):
             parts = [truths.get(operand) for operand in self._graph.operands[node]]
             truths[node] = self._decided[node] if node in self._decided else self._combined(node, parts)
-        where = self._where(condition) if truths[condition] is None and self._is_joined(condition) else None
+        is_open = truths[condition] is None and self._graph.heads[condition] in _CONNECTIVES
+        where = self._where(condition) if is_open else None
         return truths[condition] if where is None else self._range(where).truth(where)
 
     def assume(self, condition: int, outcome: bool) -> None:
@@ -140,7 +141,7 @@ class Knowledge:
         seen, stack = {condition}, [condition]
         while stack:
             node = stack.pop()
-            if self._graph.heads[node] in (sp.And, sp.Or, sp.Not):
+            if self._graph.heads[node] in _CONNECTIVES:
                 fresh = [operand for operand in self._graph.operands[node] if operand not in seen]
                 seen.update(fresh)
                 stack += fresh
@@ -161,42 +162,26 @@ class Knowledge:
     def _range(self, where: _Where) -> _Range:
         return self._ranges.get(where.quantity, _Range())
 
-    def _is_joined(self, condition: int) -> bool:
-        return self._graph.heads[condition] in (sp.And, sp.Or, sp.Not)
-
     def _where(self, condition: int) -> _Where | None:
         """Return where a condition on one quantity holds, None for other conditions."""
         if condition not in self._met:
-            first, last = self._end(condition, 0), self._end(condition, -1)
-            alike = first is not None and last is not None and first.quantity == last.quantity
-            whole = self._joined(condition) if alike and self._is_joined(condition) else first
-            self._met[condition] = whole if alike else None
+            for node in self._connected(condition):
+                self._met[node] = self._region(node)
         return self._met[condition]
 
-    def _end(self, condition: int, side: int) -> _Where | None:
-        """Return where the first (0) or the last (-1) comparison in a condition holds."""
-        while self._is_joined(condition):
-            condition = self._graph.operands[condition][side]
-        return self._compared(condition) if self._graph.heads[condition] in _SIGNS else None
-
-    def _joined(self, condition: int) -> _Where | None:
-        regions: dict[int, _Where] = {}
-        for node in self._connected(condition):
-            head, parts = self._graph.heads[node], [regions.get(operand) for operand in self._graph.operands[node]]
-            whole = [part for part in parts if part is not None]
-            if head in _SIGNS:
-                region = self._compared(node)
-            elif head not in (sp.And, sp.Or, sp.Not) or len(whole) < len(parts):
-                return None
-            elif head is sp.And:
-                region = reduce(_Where.conjoined, whole)
-            else:  # not a, or a | b = ~(~a & ~b); Not has one part
-                negated = reduce(_Where.conjoined, [part.negated() for part in whole])
-                region = negated if head is sp.Not else negated.negated()
-            if region is None or any(part.quantity != region.quantity for part in islice(regions.values(), 1)):
-                return None
-            regions[node] = region
-        return regions[condition]
+    def _region(self, node: int) -> _Where | None:
+        """Return where a comparison holds, or a connective of conditions on one quantity."""
+        head = self._graph.heads[node]
+        if head in _SIGNS:
+            return self._compared(node)
+        parts = [self._met.get(operand) for operand in self._graph.operands[node]] if head in _CONNECTIVES else []
+        regions = [part for part in parts if part is not None]
+        if not parts or len(regions) < len(parts) or len({region.quantity for region in regions}) > 1:
+            return None
+        if head is sp.And:
+            return reduce(_Where.conjoined, regions)
+        negated = reduce(_Where.conjoined, [region.negated() for region in regions])
+        return negated if head is sp.Not else negated.negated()  # not a, or a | b = ~(~a & ~b)
 
     def _compared(self, node: int) -> _Where | None:
         """Return where a comparison holds. The quantity of two nodes is their difference."""

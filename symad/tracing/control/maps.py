@@ -1,4 +1,4 @@
-"""`vmap`: map a function of single points over many points."""
+"""`vmap` and `sum_over`: a function of single points over many points, stacked or summed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from typing import Any
 
 import numpy as np
 import optree
+import sympy as sp
 
 import symad.tracing.values.containers as containers
 from symad.tracing.calling.function_names import argument_names, check_function, name_of, positional
 from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import refusal
-from symad.tracing.control.body_shapes import result_shapes
-from symad.tracing.control.carries import FlatContainer, flat_result, refuse_other_form, stacked
+from symad.tracing.control.carries import (
+    FlatContainer,
+    Operands,
+    added,
+    countable,
+    flat_result,
+    operands_of,
+    refuse_other_form,
+    result_shapes,
+    stacked,
+)
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.swept_operands import Operands, operands_of
-from symad.tracing.control.written import written_map
+from symad.tracing.control.written import written_map, written_sum
 from symad.tracing.values.array import wrap
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.node_trees import paths_of
@@ -113,3 +122,49 @@ def _spread(axes: Any, value: Any, name: str) -> list[int | None]:
     if len(own_axes) != len(leaves) or any(isinstance(a, bool) or not isinstance(a, int | None) for a in own_axes):
         raise refusal(f"{name}={axes!r}", why="an axis is a whole number, or None")
     return own_axes
+
+
+def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
+    """Return the sum of `f(piece of each array)` over the pieces along the first axis, from left to right.
+
+    The arrays, or containers of arrays, have equal lengths; what f returns is summed leaf by leaf, truth values as 0
+    and 1. The sum over nothing is 0.0, in the shape that f returns. A range gives integers. In SymPy's notation
+    `(k, first, last)` with a symbol k, the result is a `sympy.Sum`; where it is compiled, and the bounds are whole
+    numbers, a loop over them.
+
+    >>> from symad import sum_over
+    >>> sum_over(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    >>> k, n, x = sp.symbols("k n x")
+    >>> sum_over(lambda k: x**k, (k, 0, n)), sum_over(lambda k: x**k, range(3))
+    (Sum(x**k, (k, 0, n)), x**2 + x + 1)
+    """
+    check_function(f)
+    if len(arrays) == 1 and _is_symbolic_range(arrays[0]):
+        return _sum_of_sympy(f, *arrays[0])
+    names = paths_of(arrays, argument_names(f, len(arrays)))
+    operands = operands_of(arrays, names, [0] * len(names))
+    if operands.count == 0:
+        tree = result_shapes(f, operands)
+        return containers.unflatten(tree.structure, [np.zeros(shape) if shape else 0.0 for shape in tree.shapes])
+    with written_if_possible():
+        return written_sum(f, operands)
+    first = flat_result(f, f(*operands.row(0)))
+    total = FlatContainer([countable(leaf) for leaf in first.leaves], first.structure)
+    for k in range(1, operands.count):
+        result = flat_result(f, f(*operands.row(k)))
+        refuse_other_form(f, result, first, k)
+        total = added(total, result)
+    return total.whole
+
+
+def _is_symbolic_range(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 3 and isinstance(value[0], sp.Symbol | sp.Idx)
+
+
+def _sum_of_sympy(f: Callable[..., Any], index: sp.Basic, first: Any, last: Any) -> Any:
+    """Return a Sum, or in a function that is traced with its loops a loop over known numbers."""
+    with written_if_possible():
+        if all(isinstance(bound, int | sp.Integer) for bound in (first, last)) and first < last:
+            return written_sum(f, operands_of((np.arange(int(first), int(last) + 1),), ["index"], [0]))
+    return sp.Sum(sp.sympify(f(index)), (index, first, last))

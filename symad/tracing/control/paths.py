@@ -28,9 +28,9 @@ from symad.errors import ArgumentError, LimitError
 from symad.graph.builder import Builder
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.attempts import reads_loops_of
-from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.raised import asks_for_numbers, is_of_function, is_of_values
 from symad.tracing.calling.recorded_errors import discard_recorded_error, excuse, library_refusal, noted
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.user_place import (
@@ -42,23 +42,22 @@ from symad.tracing.calling.user_place import (
     user_frame,
     user_place,
 )
-from symad.tracing.control.bounded_loops import EndOfPath, Steps
 from symad.tracing.control.call_results import CallResults, NotFollowedError, Path
 from symad.tracing.control.decisions import (
     Decision,
     Decisions,
+    EndOfPath,
+    Steps,
     UnsteadyError,
     in_words,
     next_plan,
     too_many,
+    too_many_of,
     too_many_recursions,
-    too_many_steps,
-    too_many_unlike,
     unsteady,
 )
 from symad.tracing.control.implication import Knowledge
-from symad.tracing.control.path_errors import is_of_function, is_of_values
-from symad.tracing.control.path_results import RAISED, Guards, UnlikeResultsError, lifted, of_all_paths
+from symad.tracing.control.merging import RAISED, Guards, UnlikeResultsError, lifted, of_all_paths
 from symad.tracing.values.bounds import Bounds, truth_by_bounds
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
@@ -77,10 +76,6 @@ class Paths:
     decided here. `hidden` says that the user's code sees nothing of the runs. Otherwise it may catch an error on one of
     the paths, which is left to the paths around.
     """
-
-    limit: int
-    of_captured: bool
-    has_lengths: bool
 
     def __init__(
         self,
@@ -184,7 +179,8 @@ class Paths:
     def count_merged_step(self) -> None:
         """Count a step of a loop with merged steps. Nested loops of that kind may have too many."""
         if next(self._merged_steps) > self.limit * MERGED_STEPS:
-            raise too_many_steps(self._name, self.limit * MERGED_STEPS, self._deciding)
+            most = self.limit * MERGED_STEPS
+            raise too_many_of("steps of loops with conditions inside", self._name, most, self._deciding)
 
     def unfinished(self, node: int) -> None:
         """Note that a loop has no value where it would exceed its bound, and that the user has to be warned."""
@@ -298,7 +294,7 @@ class Paths:
         if tree is not None:
             return collected.whole(tree)
         if results is not CallResults and next(self._steps_left) > self.limit:
-            raise too_many_unlike(self._name, self.limit, self._deciding)
+            raise too_many_of("paths through its conditions", self._name, self.limit, self._deciding)
         self.not_followed.add(call)
         return run()
 
@@ -360,7 +356,9 @@ class Paths:
         self._planned, self._taken = planned, list[Decision]()
         known = None if self._around is None else self._around._knowledge
         self._knowledge = Knowledge(self._graph, known, self._met)
-        self._inside, self._calls, self.has_lengths, self.has_no_number = (), 0, False, False
+        self._inside, self._calls = (), 0
+        self.has_lengths = False  # whether lengths of arrays were decided on this path
+        self.has_no_number = False  # whether a whole number was NaN or out of bounds on this path
         self._steps, self._ended, self._asked_again = Steps(), False, 0
 
     def _value(self, run: Callable[[], Any]) -> Any:

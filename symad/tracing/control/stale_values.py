@@ -1,19 +1,26 @@
 """Detect values that a trace read or changed outside the function and that a kernel would keep.
 
-A function that may do so is traced a second time and watched (`outside_inputs`). Random draws, files, environment
-variables, the date and questions for files always warn. The clock and mutated state warn only if the second trace
-differs, so memoization and timing do not warn.
+A function that may do so is traced a second time and watched. Random draws, files, environment variables, the date and
+questions for files always warn. The clock and mutated state warn only if the second trace differs, so memoization and
+timing do not warn. Python's profiler sees such inputs everywhere: in the user's code, and in packages that it calls.
+Inputs that Python's own library reads for itself (a log's time, an imported module) do not count.
 """
 
 from __future__ import annotations
 
+import datetime
 import dis
+import io
 import logging
+import os
 import random
+import sys
+import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from inspect import unwrap
-from typing import Any, Protocol
+from types import CodeType, FrameType
+from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
@@ -31,10 +38,8 @@ from symad.reach.object_classes import RANDOM
 from symad.reach.reachable_state import ReachableState, generator_states
 from symad.reach.strict_key import same
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.outside_inputs import noting_inputs
 from symad.tracing.calling.recorded_errors import discard_recorded_error
-from symad.tracing.calling.user_place import is_library, line_of, segment_at
-from symad.tracing.values.node_trees import Tree
+from symad.tracing.calling.user_place import is_installed, is_library, is_ours, is_standard, line_of, segment_at
 
 LOG = logging.getLogger("symad")
 LARGEST = 2**16  # bytes of an array that is compared
@@ -72,26 +77,15 @@ _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _DRAWS = frozenset(name for kind in _GENERATORS for name in dir(kind) if not name.startswith("_"))
 
 
-class Traced(Protocol):
-    """The parts of a trace that are compared; `loops` where there are some."""
-
-    graph: Graph
-    outputs: Tree
-
-
 @dataclass(frozen=True)
-class _Place:
-    """A line of the user's, and the global names of its module; line 0 of an unknown file if it is not known."""
+class OutsideInput:
+    """An input and its place: kind, file, line and text; `names` are those of its module. Line 0 if it is not known."""
 
+    kind: str
     file: str = "<unknown>"
     line: int = 0
     text: str = ""
     names: dict[str, Any] | None = None
-
-    @property
-    def shown(self) -> str:
-        """Its text, for a message."""
-        return self.text and f" ('{self.text}')"
 
 
 class StaleValueCheck:
@@ -106,7 +100,7 @@ class StaleValueCheck:
         state = ReachableState(self._f, *self._static, largest=LARGEST)
         return state, generator_states() if state.asks else ()
 
-    def tell(self, traced: Traced, retrace: Callable[[], Traced]) -> None:
+    def tell(self, traced: Any, retrace: Callable[[], Any]) -> None:
         """Warn (FrozenValueWarning) about values that a trace has frozen; `again` traces the function once more."""
         if not (self._suspect or _changed(self._before)):
             return
@@ -123,15 +117,16 @@ class StaleValueCheck:
                 node = UNKNOWN
         seen = [asked for asked in noted.inputs if asked.kind != "clock" or node is not None]
         for asked in seen:
-            self._warn(asked.kind, _Place(asked.file, asked.line, asked.text, asked.names))
+            self._warn(asked)
         changed = _changed(before, written)
         if RANDOM in changed.values() and not any(asked.kind == "random" for asked in seen):
-            self._warn("random", _drawn_at(noted) or self._used_at(traced.graph, node))
+            self._warn(_drawn_at(noted) or self._used_at("random", traced.graph, node))
         elif node is not None and not seen:
             more = f" ({', '.join(list(changed)[:NAMED])})"
-            self._warn("state" if changed else "other", self._used_at(traced.graph, node), more * bool(changed))
+            used = self._used_at("state" if changed else "other", traced.graph, node)
+            self._warn(used, more * bool(changed))
 
-    def _used_at(self, graph: Graph, node: int | None) -> _Place:
+    def _used_at(self, kind: str, graph: Graph, node: int | None) -> OutsideInput:
         """Return the line that used the differing value; the line of the function if that is not known."""
         function = unwrap(self._f)
         code, line = getattr(function, "__code__", None), 0
@@ -139,14 +134,16 @@ class StaleValueCheck:
         if instruction is not None and not is_library(instruction[0].co_filename):
             code, line = instruction[0], line_of(*instruction)
         names = getattr(function, "__globals__", None)
-        return _Place() if code is None else _Place(code.co_filename, line or code.co_firstlineno, "", names)
+        place = () if code is None else (code.co_filename, line or code.co_firstlineno, "", names)
+        return OutsideInput(kind, *place)
 
-    def _warn(self, kind: str, place: _Place, more: str = "") -> None:
-        event, why, do = _WORDS[kind]
-        message = str(WorkbenchError(f"{name_of(unwrap(self._f))} {event}{more or place.shown}", why=why, do=do))
-        names = {} if place.names is None else place.names
+    def _warn(self, met: OutsideInput, more: str = "") -> None:
+        event, why, do = _WORDS[met.kind]
+        shown = more or (met.text and f" ('{met.text}')")
+        message = str(WorkbenchError(f"{name_of(unwrap(self._f))} {event}{shown}", why=why, do=do))
+        names = {} if met.names is None else met.names
         warnings.warn_explicit(
-            message, FrozenValueWarning, place.file, place.line, names.get("__name__", place.file),
+            message, FrozenValueWarning, met.file, met.line, names.get("__name__", met.file),
             names.setdefault("__warningregistry__", {}),
         )  # fmt: skip
 
@@ -160,7 +157,7 @@ def _changed(before: tuple[ReachableState, tuple[Any, ...]], left: Collection[in
     return changes | ({RANDOM: RANDOM} if states and generator_states() != states else {})
 
 
-def _first_difference(first: Traced, second: Traced) -> int | None:
+def _first_difference(first: Any, second: Any) -> int | None:
     """Return a node in which two traces differ, UNKNOWN if it is in a loop, None if there is none."""
     loops, others = (tuple(getattr(traced, "loops", ())) for traced in (first, second))
     if len(loops) != len(others) or not all(map(_are_same, loops, others)):
@@ -225,13 +222,127 @@ def _are_same(loop: Loop, other: Loop) -> bool:
     )
 
 
-def _drawn_at(noted: noting_inputs) -> _Place | None:
+def _drawn_at(noted: noting_inputs) -> OutsideInput | None:
     """Return the first line of the executed code that asks one of NumPy's generators for numbers."""
     for code, names in noted.code:
         before: Any = None
         for step in dis.get_instructions(code):
             if step.argval in _DRAWS and (before == "random" or isinstance(names.get(str(before)), _GENERATORS)):
                 at = code, step.offset
-                return _Place(code.co_filename, line_of(*at), segment_at(*at), names)
+                return OutsideInput("random", code.co_filename, line_of(*at), segment_at(*at), names)
             before = step.argval
+    return None
+
+
+Kind = Literal["random", "clock", "now", "date", "file", "path", "environment"]
+
+_CLOCKS = ("monotonic", "perf_counter", "process_time", "thread_time", "time")
+_DATES = ("ctime", "gmtime", "localtime", "strftime")  # of now, where nothing is given
+_BUILTINS: dict[Any, Kind] = {
+    **{getattr(time, name): "clock" for word in _CLOCKS for name in (word, f"{word}_ns")},
+    **{getattr(time, name): "clock" for name in ("clock_gettime", "clock_gettime_ns") if hasattr(time, name)},
+    **{getattr(time, name): "date" for name in _DATES},
+    **dict.fromkeys((io.open, os.open, os.listdir, os.scandir, input), "file"),
+    **dict.fromkeys((os.stat, os.lstat, os.access, os.getcwd, os.readlink), "path"),
+    **{getattr(os, name): "random" for name in ("urandom", "getrandom") if hasattr(os, name)},
+}
+_ENVIRONMENT = frozenset(id(method.__code__) for method in (type(os.environ).__getitem__, type(os.environ).__iter__))
+_SEED = id(random.Random.seed.__code__)
+_FOR_ITSELF = frozenset({  # modules of Python's library whose inputs their callers do not see
+    "asyncio", "concurrent", "doctest", "importlib", "inspect", "linecache", "logging", "multiprocessing", "queue",
+    "sched", "tempfile", "threading", "tokenize", "traceback", "unittest", "uuid", "warnings",
+})  # fmt: skip
+
+
+class noting_inputs:
+    """A block that notes the outside inputs of this thread; none are noted if another profiler is running.
+
+    >>> with noting_inputs() as noted:
+    ...     drawn, early = random.random() < 1, time.time() > 0
+    >>> [found.kind for found in noted.inputs]
+    ['random', 'clock']
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Kind, str, int], OutsideInput] = {}
+        self._seeded: list[random.Random] = []
+        self._run = dict[int, tuple[CodeType, dict[str, Any]]]()
+
+    @property
+    def inputs(self) -> list[OutsideInput]:
+        """The inputs, each line once. A file that is opened may have been looked for before."""
+        opened = {place[1:] for place in self._found if place[0] == "file"}
+        return [asked for place, asked in self._found.items() if place[0] != "path" or place[1:] not in opened]
+
+    @property
+    def code(self) -> list[tuple[CodeType, dict[str, Any]]]:
+        """The user's code that was executed, with its global names."""
+        return [(code, names) for code, names in self._run.values() if not is_installed(code.co_filename)]
+
+    def __enter__(self) -> noting_inputs:
+        self._notes = sys.getprofile() is None
+        if self._notes:
+            sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._notes:
+            sys.setprofile(None)
+
+    def _event(self, frame: FrameType, event: str, value: Any) -> None:
+        if event == "c_call":
+            kind = _kind_of(value)
+            owner = getattr(value, "__self__", None)
+            if kind is not None and not any(owner is generator for generator in self._seeded):
+                self._note(kind, frame)
+        elif event == "call":
+            code = frame.f_code
+            if id(code) not in self._run:
+                self._run[id(code)] = code, frame.f_globals
+            if id(code) in _ENVIRONMENT:
+                self._note("environment", frame)
+            elif id(code) == _SEED:
+                if frame.f_locals.get("a") is not None:
+                    self._seeded.append(frame.f_locals["self"])  # with a seed, every run draws the same numbers
+                else:
+                    self._note("random", frame)
+
+    def _note(self, kind: Kind, frame: FrameType) -> None:
+        caller = _responsible_frame(frame)
+        if caller is None or (kind == "environment" and is_installed(caller.f_code.co_filename)):
+            return  # a package's own settings
+        place = kind, caller.f_code.co_filename, caller.f_lineno
+        if place not in self._found:
+            text = segment_at(caller.f_code, caller.f_lasti)
+            if kind != "date" or text.endswith("()") or ("strftime(" in text and "," not in text):
+                self._found[place] = OutsideInput(*place, text, caller.f_globals)
+
+
+def _kind_of(function: Any) -> Kind | None:
+    """Return the kind of input that a builtin function reads, None if its result is always the same."""
+    name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
+    if name in ("random", "getrandbits") and isinstance(owner, random.Random):
+        return "random"
+    if name in ("now", "today", "utcnow") and isinstance(owner, type) and issubclass(owner, datetime.date):
+        return "now" if name != "today" or issubclass(owner, datetime.datetime) else "date"
+    try:
+        return _BUILTINS.get(function)
+    except TypeError:  # a method of an unhashable object
+        return None
+
+
+def _responsible_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the frame of the user's code, or of a package, that asked; None if a library did so for itself."""
+    module = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_standard(file):
+            module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if file.startswith("<frozen importlib"):
+                return None
+        elif is_ours(file):
+            return None
+        elif not is_library(file):
+            return None if module in _FOR_ITSELF else frame
+        frame = frame.f_back
     return None

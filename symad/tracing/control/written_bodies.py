@@ -29,13 +29,12 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
-from symad.tracing.control.carries import FlatContainer
+from symad.tracing.control.carries import FlatContainer, Operands
 from symad.tracing.control.equal_bodies import digest, key_of, rows_of, without_aliases
 from symad.tracing.control.gathers import gathered
-from symad.tracing.control.path_results import with_nan
+from symad.tracing.control.merging import with_nan
 from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
-from symad.tracing.control.swept_operands import Operands
 from symad.tracing.values.constant_nodes import as_number, constant
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_arrays import all_truths, numbers
@@ -122,9 +121,7 @@ class WrittenBody:
 
 
 @contextmanager
-def body_of(
-    count: int, *reached: Any, nested: bool = False, endless: bool = False, home: Scope | None = None
-) -> Iterator[WrittenBody]:
+def body_of(count: int, *reached: Any, nested: bool = False, home: Scope | None = None) -> Iterator[WrittenBody]:
     """Open the scope of a body, inside a function that is traced with its loops; the body uses `reached`.
 
     In a `nested` one, loops are recorded too, except endless ones. `home`, a scope around the innermost one, keeps the
@@ -135,7 +132,7 @@ def body_of(
     """
     scope = innermost_scope()
     loops = None if scope is None else (home or scope).loops
-    if scope is None or loops is None or count < 2 or (endless and scope.gather is not None):
+    if scope is None or loops is None or count < 2 or (count == ENDLESS and scope.gather is not None):
         raise NotOneBodyError
     state, written, failure = ReachableState(*reached, restores=True), len(loops), None
     if state.unknown:

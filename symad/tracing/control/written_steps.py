@@ -19,9 +19,8 @@ from symad.reach.reachable_state import reached_functions
 from symad.tracing.calling.loop_steps import UNBOUND
 from symad.tracing.calling.running import callee
 from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.control.carries import carry_of, is_real, is_truth, stacked
+from symad.tracing.control.carries import Operands, carry_of, is_real, is_truth, operands_of, stacked
 from symad.tracing.control.reasons import NotOneBodyError
-from symad.tracing.control.swept_operands import Operands, operands_of
 from symad.tracing.control.written import written_chain
 from symad.tracing.values.array import Array
 from symad.tracing.values.node_operands import nodes_of

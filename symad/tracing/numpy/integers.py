@@ -18,9 +18,8 @@ from symad.graph.array_operands import Nodes
 from symad.graph.graph import Graph
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.values.constant_nodes import constant
-from symad.tracing.values.integer_values import as_integers
 from symad.tracing.values.node_arrays import all_truths, elementwise
-from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_operands import as_integers, nodes_of
 from symad.tracing.values.traced import refuse_function
 from symad.tracing.values.whole_numbers import OF_INTEGERS, SIGNED, are_noted, are_whole, note_integers
 

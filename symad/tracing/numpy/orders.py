@@ -23,9 +23,8 @@ from symad.tracing.numpy.registry import implements
 from symad.tracing.numpy.select import known, values
 from symad.tracing.numpy.shape import moving
 from symad.tracing.values.array import wrap
-from symad.tracing.values.integer_values import as_integers
 from symad.tracing.values.layouts import in_order_of
-from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_operands import as_integers, nodes_of
 from symad.tracing.values.traced import refuse_function
 from symad.tracing.values.whole_numbers import are_whole
 

@@ -12,8 +12,7 @@ import symad.tracing.values.node_arrays as node_arrays
 from symad.tracing.numpy.registry import implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
-from symad.tracing.values.integer_values import as_integers
-from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.node_operands import as_integers, nodes_of, scope_of
 from symad.tracing.values.traced import Traced, store_error
 
 

@@ -13,10 +13,9 @@ from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
-from symad.tracing.values.integer_values import are_integers, as_integers
 from symad.tracing.values.known_numbers import SymbolicValueError, values_of
 from symad.tracing.values.node_arrays import elementwise, require_float
-from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.node_operands import are_integers, as_integers, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar, quick_nodes
 from symad.tracing.values.traced import Traced
 

@@ -98,7 +98,7 @@ def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
         parts = homogeneous(scope.graph, [nodes_of(part, scope) for part in arrays])
         axis = None if others or keywords else _plain_axis(function, parts)
         if axis is not None:
-            return delivered(wrap(scope.graph.arrays.joined(parts, axis), scope), out)
+            return delivered(wrap(np.concatenate(parts, axis), scope), out)
         return delivered(wrap(function(parts, *others, **keywords), scope), out)
 
     return handler
@@ -161,7 +161,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a.scope.check_open()
     before, start = (slice(None),) * axis, -(shift % count)
     parts = [a.nodes[(*before, piece)] for piece in (slice(start, None), slice(start))]
-    return Array(a.scope.graph.arrays.joined(parts, axis), a.scope)
+    return Array(np.concatenate(parts, axis), a.scope)
 
 
 for _function in JOINING:

@@ -24,7 +24,7 @@ from symad.tracing.values.computed_places import picked, stored
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, value_of, values_of
 from symad.tracing.values.mask_selection import Selection, has_selection, mask_of_places, settled
-from symad.tracing.values.node_arrays import all_truths, elementwise, like
+from symad.tracing.values.node_arrays import all_truths, constants, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making, may_trace_ordinary_arrays, refuse_places
 from symad.tracing.values.python_numbers import as_pythons
@@ -34,16 +34,26 @@ from symad.tracing.values.traced import (
     NumberError,
     StoreError,
     TextIndexError,
+    TracedText,
     is_left_to,
     refuse_attribute,
     refuse_number,
     store_error,
     takes_no_error,
 )
-from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole
 
 _SHARING = {"require", "asarray_chkfinite", "as_strided"}  # Python functions of NumPy whose result shares memory
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return a method that sorts in place, following the values."""
+
+    def method(self: Array, *args: Any, **keywords: Any) -> None:
+        with self.scope.graph.arrays.storing(self.nodes):
+            self.nodes[...] = function(self, *args, **keywords).nodes
+
+    return method
 
 
 class Array(ArrayForm, NDArrayOperatorsMixin):
@@ -272,19 +282,11 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
             refuse_attribute("a traced array", np.ndarray, name)
         return MethodType(function, self)
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
-        """Sort in place, following the values."""
-        with self.scope.graph.arrays.storing(self.nodes):
-            self.nodes[...] = np.sort(self, axis=axis).nodes  # type: ignore[attr-defined]
+    sort, partition = _in_place(np.sort), _in_place(np.partition)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Return the slices for which the condition (by its values) holds."""
         return np.compress(condition, self, axis, out)
-
-    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
-        """Partition in place, following the values."""
-        with self.scope.graph.arrays.storing(self.nodes):
-            self.nodes[...] = np.partition(self, kth, axis=axis).nodes  # type: ignore[attr-defined]
 
     def _only(self) -> Scalar:
         if self.size != 1 or self.ndim:
@@ -402,11 +404,7 @@ def _is_axis_mask(part: Any) -> bool:
 
 def _places_in(mask: Array) -> Any:
     """Return the places in a mask. Each possible number of them is a path."""
-    return Selection(Array(_counted(mask.scope, len(mask)), mask.scope), mask).settled()
-
-
-def _counted(scope: Scope, count: int) -> Nodes:
-    return np.array([scope.graph.number(k) for k in range(count)], dtype=np.int64)
+    return Selection(Array(constants(mask.scope.graph, np.arange(len(mask))), mask.scope), mask).settled()
 
 
 def _keep_nodes(walk: ReachWalk, value: Array, trail: Trail) -> None:

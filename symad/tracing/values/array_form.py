@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,15 @@ class Flags:
 _OF_MEMORY = ("owndata", "writebackifcopy", "num")
 
 
+def _of_nodes(name: str) -> Callable[..., Any]:
+    """Return a method that returns the array of the nodes in another form: a view where NumPy makes one."""
+
+    def method(self: ArrayForm, *args: Any, **keywords: Any) -> Any:
+        return self._made(getattr(self.nodes, name)(*args, **keywords))
+
+    return method
+
+
 class ArrayForm(Traced):
     """One node of the graph of `scope` per element, in an ordinary array, whose views and copies are NumPy's own."""
 
@@ -48,20 +59,10 @@ class ArrayForm(Traced):
         self.nodes: Nodes = nodes
         self.scope = scope
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape."""
-        return self.nodes.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.nodes.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.nodes.size
+    shape = property(attrgetter("nodes.shape"), doc="The shape.")
+    ndim = property(attrgetter("nodes.ndim"), doc="The number of axes.")
+    size = property(attrgetter("nodes.size"), doc="The number of elements.")
+    setflags = property(attrgetter("nodes.setflags"), doc="The method that makes it writeable, or not.")
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -76,7 +77,7 @@ class ArrayForm(Traced):
     @property
     def nbytes(self) -> int:
         """Bytes of the NumPy array in its place."""
-        return self.size * self.itemsize
+        return self.nodes.size * self.itemsize
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -87,11 +88,6 @@ class ArrayForm(Traced):
     def flags(self) -> Flags:
         """The memory layout, which is that of the nodes; arguments have C order."""
         return Flags(self.nodes)
-
-    @property
-    def setflags(self) -> Any:
-        """The method that makes it writeable, or not."""
-        return self.nodes.setflags
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)
@@ -129,17 +125,7 @@ class ArrayForm(Traced):
             raise TraceError("view() of a traced array as another type", where=user_place(), why=why, do="leave it out")
         return self._made(self.nodes.view())
 
-    def reshape(self, *shape: Any, order: Any = "C") -> Any:
-        """Return the array in another shape, as a view where NumPy makes one."""
-        return self._made(self.nodes.reshape(*shape, order=order))
-
-    def transpose(self, *axes: Any) -> Any:
-        """Return the array with its axes permuted, as a view."""
-        return self._made(self.nodes.transpose(*axes))
-
-    def flatten(self, order: Any = "C") -> Any:
-        """Return a 1-D copy."""
-        return self._made(self.nodes.flatten(order))
+    reshape, transpose, flatten = map(_of_nodes, ("reshape", "transpose", "flatten"))
 
     def astype(self, dtype: Any, order: Any = "K", *, copy: bool = True, **keywords: Any) -> Any:
         """Return the array as float; bool and int follow NumPy's rules (int truncates). A copy, unless copy=False."""

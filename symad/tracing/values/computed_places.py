@@ -22,7 +22,7 @@ from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import as_truth, constant
 from symad.tracing.values.layouts import in_order_of
-from symad.tracing.values.node_arrays import Nodes, all_truths, elementwise, loops_on, numbers, reduce
+from symad.tracing.values.node_arrays import Nodes, all_truths, constants, elementwise, loops_on, numbers, reduce
 from symad.tracing.values.node_operands import holds_traced, nodes_of
 from symad.tracing.values.traced import Traced, refuse_function
 from symad.tracing.values.whole_numbers import are_whole
@@ -52,8 +52,8 @@ def ordered(graph: Graph, rows: Nodes, name: str) -> Nodes:
     smaller = apply(op.select, apply(UFUNCS["less"], second, first), unit, equal)
     nan = apply(op.select, apply(UFUNCS["isnan"], second), earlier, before)
     ranks = reduce(graph, op.add, apply(op.select, apply(UFUNCS["isnan"], first), nan, smaller), 2)
-    here = apply(UFUNCS["equal"], ranks[:, None, :], _whole(graph, np.arange(n))[None, :, None])
-    places = reduce(graph, op.add, apply(op.select, here, _whole(graph, np.arange(n))[None, None, :], zero), 2)
+    here = apply(UFUNCS["equal"], ranks[:, None, :], constants(graph, np.arange(n))[None, :, None])
+    places = reduce(graph, op.add, apply(op.select, here, constants(graph, np.arange(n))[None, None, :], zero), 2)
     return _each_noted(graph, places, Bounds(0, n - 1, False))
 
 
@@ -174,7 +174,7 @@ def _is_at(graph: Graph, point: tuple[int, ...], sizes: tuple[int, ...]) -> Node
     """Return for each place of an array whether it is the computed one."""
     apply, is_there = partial(elementwise, graph), np.array(graph.number(True))
     for axis, (node, size) in enumerate(zip(point, sizes, strict=True)):
-        own = _whole(graph, np.arange(size)).reshape([size if k == axis else 1 for k in range(len(sizes))])
+        own = constants(graph, np.arange(size)).reshape([size if k == axis else 1 for k in range(len(sizes))])
         here = apply(UFUNCS["equal"], _from_start(graph, np.array(node), size), own)
         is_there = here if not axis else apply(UFUNCS["logical_and"], is_there, here)
     return is_there
@@ -242,7 +242,7 @@ def _of_parts(graph: Graph, places: Nodes, size: int) -> Nodes:
     if size == 1:
         return places
     firsts = elementwise(graph, op.multiply, places, np.array(graph.number(size)))
-    return elementwise(graph, op.add, firsts[:, None], _whole(graph, np.arange(size))[None, :]).ravel()
+    return elementwise(graph, op.add, firsts[:, None], constants(graph, np.arange(size))[None, :]).ravel()
 
 
 def _hull(graph: Graph, nodes: Nodes) -> Bounds:
@@ -263,10 +263,6 @@ def _each_noted(graph: Graph, nodes: Nodes, bounds: Bounds) -> Nodes:
         if constant(graph, node) is None:
             graph.whole[range(node, node + 1)] = bounds
     return nodes
-
-
-def _whole(graph: Graph, values: Any) -> Nodes:
-    return np.array([graph.number(value) for value in values.tolist()], dtype=np.int64)
 
 
 def _writer(graph: Graph) -> Any:

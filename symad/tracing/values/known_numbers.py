@@ -122,14 +122,24 @@ def truth_of(scope: Scope, node: int) -> bool:
     """
     paths = scope.deciding()
     if paths is not None and is_symbolic(scope, node):
-        return paths.decide(node)
+        return bool(paths.decide(node))
+    if (known := known_truth(scope, node)) is not None:
+        return known
+    if paths is None:
+        raise symbolic_error(scope.graph, node, _TRUTH)  # its text looks for the symbols in the graph
+    return bool(paths.decide(node))
+
+
+def known_truth(scope: Scope, node: int) -> bool | None:
+    """Return the truth value of a node, None for one that depends on a symbol.
+
+    Only for conditions: a kept trace is valid for other arguments while the answers are the same.
+    """
     try:
         with discarding_recorded_errors():
             return bool(number_of(scope, node))
     except UnboundSymbolError:
-        if paths is None:
-            raise symbolic_error(scope.graph, node, _TRUTH) from None  # its text looks for the symbols in the graph
-        return paths.decide(node)
+        return None
 
 
 def shown_value(scope: Scope, node: int) -> float | bool | str:

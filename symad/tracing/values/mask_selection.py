@@ -12,17 +12,17 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from symad.errors import TraceError
-from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, user_place
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import constant
-from symad.tracing.values.integer_values import as_integers
+from symad.tracing.values.node_operands import as_integers
 from symad.tracing.values.object_arrays import asked_by_an_index, may_trace_ordinary_arrays, refuse_places
 from symad.tracing.values.traced import Traced
 from symad.tracing.values.whole_numbers import are_noted, as_integer
@@ -47,21 +47,14 @@ class Selection(NDArrayOperatorsMixin, Traced):
         """For user code that asks isinstance(x, np.ndarray): the type that it has on numbers."""
         return Selection if is_library(sys._getframe(1).f_code.co_filename) else np.ndarray
 
-    @property
-    def scope(self) -> Scope:  # type: ignore[override]
-        """The scope of the elements."""
-        inner: Scope = self.full.scope
-        return inner
+    scope: Any = property(attrgetter("full.scope"), doc="The scope of the elements.")
+    dtype: Any = property(attrgetter("full.dtype"), doc="That of the whole array.")
+    most: Any = property(attrgetter("mask.size"), doc="The largest possible number of parts.")
 
     @property
     def rest(self) -> tuple[int, ...]:
         """The shape of one part."""
         return tuple(self.full.shape[self.mask.ndim :])
-
-    @property
-    def most(self) -> int:
-        """The largest possible number of parts."""
-        return int(self.mask.size)
 
     @property
     def count(self) -> Any:
@@ -88,12 +81,6 @@ class Selection(NDArrayOperatorsMixin, Traced):
     def size(self) -> Any:
         """The number of elements, which is traced."""
         return self.count * math.prod(self.rest) if self.rest else self.count
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """That of the whole array."""
-        kind: np.dtype[Any] = self.full.dtype
-        return kind
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)

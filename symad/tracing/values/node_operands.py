@@ -27,6 +27,7 @@ from symad.tracing.values.node_arrays import Nodes, constants
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.sympy_symbols import TracedSymbol, traced_symbols
 from symad.tracing.values.traced import Traced
+from symad.tracing.values.whole_numbers import are_noted, note_integers
 
 
 class ExpressionError(TraceError):
@@ -222,3 +223,18 @@ def _scopes_in(values: Any) -> Iterator[Scope]:
             yield from _scopes_in(entries(value))
         elif isinstance(value, sp.Basic):
             yield from (symbol.scope for symbol in traced_symbols(value))
+
+
+def as_integers(value: Any) -> Any:
+    """Note traced whole numbers that are never -0.0, such as places and counts, as ints; return them."""
+    if isinstance(value, Traced):
+        note_integers(value.scope.graph, nodes_of(value, value.scope))
+    return value
+
+
+def are_integers(value: Any) -> bool:
+    """Whether a value is an int, an array of ints, or a traced one noted as such."""
+    if isinstance(value, Traced):
+        graph = value.scope.graph
+        return bool(graph.integers) and are_noted(graph, nodes_of(value, value.scope))
+    return isinstance(value, int | np.integer) or (isinstance(value, np.ndarray) and value.dtype.kind in "biu")

@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from codegen.errors import UnboundSymbolError
 from symad.graph.graph import Graph
 from symad.reach.code_facts import facts_of
 from symad.tracing.calling.handlers import is_caught
-from symad.tracing.calling.recorded_errors import discarding_recorded_errors, innermost_watch
+from symad.tracing.calling.recorded_errors import innermost_watch
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, is_symad, user_frame
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import as_number, constant, is_boolean
-from symad.tracing.values.known_numbers import is_symbolic, number_of, truth_of
+from symad.tracing.values.known_numbers import is_symbolic, known_truth, truth_of
 
 NUMBERS = frozenset({int, float, bool})
 
@@ -94,20 +93,8 @@ def raises_where(scope: Scope, condition: int) -> bool:
     Symbolic expressions are for points where it does not hold.
     """
     if scope.deciding() is None:
-        return bool(_truth(scope, condition))
+        return bool(known_truth(scope, condition))
     return (not is_symbolic(scope, condition) or is_caught()) and truth_of(scope, condition)
-
-
-def _truth(scope: Scope, node: int) -> bool | None:
-    """Return the truth value of a node, None for one that depends on a symbol.
-
-    Only for conditions: a kept trace is valid for other arguments while the answers are the same.
-    """
-    try:
-        with discarding_recorded_errors():
-            return bool(number_of(scope, node))
-    except UnboundSymbolError:
-        return None
 
 
 def check_division(scope: Scope, divisor: int, frame: FrameType) -> None:
@@ -191,7 +178,7 @@ def as_truth(value: Any, frame: FrameType | None) -> Any:
     if frame is None or is_library(frame.f_code.co_filename) or not is_boolean(scope.graph, node):
         return value
     if scope.deciding() is None:
-        truth = _truth(scope, node)
+        truth = known_truth(scope, node)
         return value if truth is None else truth
     if not is_symbolic(scope, node) or _may_ask_for_identity(frame):
         return truth_of(scope, node)

@@ -54,12 +54,12 @@ from symad.tracing.values.traced import (
     FloatIndexError,
     NumberError,
     ScalarIndexError,
+    TracedText,
     refuse_attribute,
     refuse_number,
     store_error,
     takes_no_error,
 )
-from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer, is_numpys, keeping_integers
 from symad.tracing.values.whole_values import key_hash, text_of, whole_of
 
@@ -67,6 +67,16 @@ _SYMPY_CACHE = sympy.core.cache.__file__
 _OF_INTEGERS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "denominator", "numerator", "to_bytes"})
 _OF_BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
+
+
+def _rounding(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a method that rounds to an int of Python."""
+
+    def method(self: Scalar) -> Any:
+        check_rounding(self.scope, self.node)
+        return as_integer(function(self))
+
+    return method
 
 
 class Scalar(TracedNumber):
@@ -129,7 +139,7 @@ class Scalar(TracedNumber):
 
     __add__, __radd__ = binary(np.add), reflected(np.add)
     __sub__, __rsub__ = binary(np.subtract), reflected(np.subtract)
-    __mul__, __rmul__ = repeating(binary(np.multiply)), repeating(reflected(np.multiply))
+    __mul__, __rmul__ = repeating(binary(np.multiply)), repeating(reflected(np.multiply), reflected=True)
     __truediv__ = division(binary(np.true_divide))
     __rtruediv__ = division(reflected(np.true_divide), reflected=True)
     __floordiv__ = division(binary(np.floor_divide))
@@ -153,17 +163,7 @@ class Scalar(TracedNumber):
 
     __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
 
-    def __floor__(self) -> Any:
-        check_rounding(self.scope, self.node)
-        return as_integer(np.floor(self))
-
-    def __ceil__(self) -> Any:
-        check_rounding(self.scope, self.node)
-        return as_integer(np.ceil(self))
-
-    def __trunc__(self) -> Any:
-        check_rounding(self.scope, self.node)
-        return as_integer(np.trunc(self))
+    __floor__, __ceil__, __trunc__ = map(_rounding, (np.floor, np.ceil, np.trunc))
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -256,8 +256,7 @@ class Scalar(TracedNumber):
     def __round__(self, digits: int | None = None) -> Any:
         if digits is not None:
             return rounded_to(self, digits) if self.node in self.scope.graph.floats else np.round(self, digits)
-        check_rounding(self.scope, self.node)
-        return as_integer(np.round(self))
+        return _rounding(np.round)(self)
 
     def __repr__(self) -> str:
         return TracedText(f"<traced {self}>")
@@ -313,11 +312,11 @@ class Scalar(TracedNumber):
             ) from None
         return element if element.shape else self
 
-    def __copy__(self) -> Scalar:
+    def copy(self, memo: object = None) -> Scalar:
+        """Return the scalar itself."""
         return self
 
-    def __deepcopy__(self, memo: object) -> Scalar:
-        return self
+    __copy__ = __deepcopy__ = copy
 
     @property
     def T(self) -> Scalar:  # noqa: N802 (NumPy's name)
@@ -370,10 +369,6 @@ class Scalar(TracedNumber):
         return np.ravel(self).item(*index) if index else as_pythons(self)
 
     tolist = item
-
-    def copy(self) -> Scalar:
-        """Return the scalar itself."""
-        return self
 
     def astype(self, dtype: Any, **keywords: Any) -> Scalar:
         """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -17,9 +18,8 @@ import numpy as np
 import sympy as sp
 
 from symad.errors import TraceError
-from symad.tracing.calling.instructions import is_in_place, is_operator
 from symad.tracing.calling.scope import Scope, join
-from symad.tracing.calling.user_place import is_library, segment_at, user_place
+from symad.tracing.calling.user_place import is_library, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.object_arrays import check_order
@@ -93,8 +93,14 @@ def binary(ufunc: np.ufunc, *, is_reflected: bool = False) -> Operator:
     return method
 
 
-def repeating(multiply: Operator) -> Operator:
-    """* of a whole number, as a plain count, repeats a list, a tuple or a text; that of a float is an error."""
+reflected = partial(binary, is_reflected=True)  # the left operand is none of ours: a number, or what NumPy converts
+
+
+def repeating(multiply: Operator, *, reflected: bool = False) -> Operator:
+    """* of a whole number, as a plain count, repeats a list, a tuple or a text; that of a float is an error.
+
+    A sequence on the left repeats itself, by `__index__`: `values *= n` changes the list itself.
+    """
 
     def method(self: Any, other: Any) -> Any:
         if type(other) not in _SEQUENCES:
@@ -108,27 +114,9 @@ def repeating(multiply: Operator) -> Operator:
                     do="write np.array(values) * x for products, or give the count as a constant, int(n)",
                 )
             return multiply(self, other)
-        count, in_place = self.__index__(), _repeats_in_place(sys._getframe(1), other)
-        if in_place:
-            other *= count
-        return other if in_place else other * count
+        return NotImplemented if reflected else other * self.__index__()
 
     return method
-
-
-def _repeats_in_place(frame: FrameType, other: Any) -> bool:
-    """Whether a sequence is repeated in place: by an operator, or by `operator.imul`."""
-    if type(other) is not list or is_operator(frame):
-        return is_in_place(frame)
-    text = segment_at(frame.f_code, frame.f_lasti)
-    if "mul(" not in text:
-        raise TraceError(
-            "a list is repeated by a function that is called with a traced number",
-            where=user_place(),
-            why="whether it changes the list itself cannot be told",
-            do="write values * n, or values *= n",
-        )
-    return "imul(" in text
 
 
 def equality(ufunc: np.ufunc) -> Operator:
@@ -184,11 +172,6 @@ def order(ufunc: np.ufunc, sign: str) -> Operator:
         return _as_pythons(compare(self, other), sys._getframe(1))
 
     return method
-
-
-def reflected(ufunc: np.ufunc) -> Operator:
-    """An operator whose left operand is none of ours: a Python number, or what NumPy converts."""
-    return binary(ufunc, is_reflected=True)
 
 
 def division(operator: Operator, *, reflected: bool = False) -> Operator:

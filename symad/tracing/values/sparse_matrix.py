@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from codegen.ir.sparsity import Format, SparsityPattern
 from codegen.records import dataclass
 from symad.errors import ArgumentError
-from symad.tracing.control.path_results import UNIONS
+from symad.tracing.control.merging import UNIONS
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.traced import Traced
 

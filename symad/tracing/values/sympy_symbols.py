@@ -41,11 +41,10 @@ class TracedSymbol(sp.Dummy):  # type: ignore[misc]
             raise escaped_value()
         return scope
 
-    def __copy__(self) -> TracedSymbol:
+    def __copy__(self, memo: object = None) -> TracedSymbol:
         return self
 
-    def __deepcopy__(self, memo: object) -> TracedSymbol:
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TraceError("a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace")

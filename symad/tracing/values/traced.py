@@ -1,4 +1,8 @@
-"""The base class of traced scalars and arrays: NumPy's protocols, and refusals."""
+"""The base class of traced scalars and arrays: NumPy's protocols, refusals, and the text of a traced value.
+
+The text can be printed, kept and joined, but not read. `float(str(x))`, `str(x) == "nan"` and `repr(x)[0] == "-"` would
+read marks that no number has (`~` before the digits, names of symbols), and continue on a path that no number takes.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,17 @@ import sympy as sp
 
 from codegen.machine.calls.arguments import has_rules, way_out
 from symad.errors import TraceError
+from symad.tracing.calling.recorded_errors import innermost_watch
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.user_place import is_library, is_ours, is_scipy, source_segment, user_frame, user_place
+from symad.tracing.calling.user_place import (
+    is_installed,
+    is_library,
+    is_ours,
+    is_scipy,
+    source_segment,
+    user_frame,
+    user_place,
+)
 from symad.tracing.numpy.registry import FUNCTIONS, UFUNC_METHODS
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.layouts import AS_NUMPY, IN_C_ORDER, set_c_order, set_numpys_order
@@ -276,3 +289,50 @@ def store_error() -> StoreError:
         why="the array can hold plain numbers only, and the derivative would be lost",
         do="make the array inside the function, by np.zeros_like(x), np.array([...]) or np.copy(data), not data.copy()",
     )
+
+
+class TracedText(str):
+    """Text that user code cannot read during a trace. Packages that print it can."""
+
+    __slots__ = ()
+
+    def __float__(self) -> float:
+        return float(self._digits())
+
+    def __int__(self) -> int:
+        return int(self._digits())
+
+    def _digits(self) -> str:
+        if innermost_watch() is not None:
+            refuse_text()
+        return "".join(self)
+
+
+def refuse_text() -> NoReturn:
+    raise TraceError(
+        "the text of a traced value is read",
+        where=user_place(),
+        why="it is marked as traced, and no number's text",
+        do="ask the value itself (np.isnan(x), x < 0, round(x, 2))",
+    )
+
+
+def _guarded(name: str) -> Callable[..., Any]:
+    original = getattr(str, name)
+
+    def method(self: TracedText, *args: Any, **keywords: Any) -> Any:
+        file = sys._getframe(1).f_code.co_filename
+        if innermost_watch() is not None and not (is_installed(file) or is_library(file)):
+            refuse_text()
+        return original(self, *args, **keywords)
+
+    return method
+
+
+for _name in (
+    "__eq__", "__ne__", "__hash__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__getitem__", "__iter__",
+    "__len__", "count", "endswith", "find", "index", "isdecimal", "isdigit", "isnumeric", "partition", "rfind",
+    "rindex", "rpartition", "rsplit", "split", "startswith",
+):  # fmt: skip
+    setattr(TracedText, _name, _guarded(_name))
+TracedText.__name__ = "str"  # what messages call it

@@ -26,8 +26,8 @@ import pytest
 
 import symad as sa
 from symad.reach.reachable_state import ReachableState
-from symad.tracing.calling.outside_inputs import noting_inputs
 from symad.tracing.control import stale_values
+from symad.tracing.control.stale_values import noting_inputs
 
 FOLDER = Path(tempfile.gettempdir())
 GENERATOR = np.random.default_rng(0)

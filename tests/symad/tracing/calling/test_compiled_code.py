@@ -7,7 +7,7 @@ from msgpack._cmsgpack import unpackb  # noqa: F401 (likewise)
 
 import symad as sa
 from symad.errors import TraceError
-from symad.tracing.calling.compiled_code import compiled_function_beside
+from symad.tracing.values.object_arrays import compiled_function_beside
 
 X = np.array([0.5, 1.5])
 

@@ -9,7 +9,7 @@ import sympy as sp
 
 import symad as sa
 from symad import cond
-from symad.tracing.control import branches
+from symad.tracing.control import scans
 from tests.support import mixes
 
 
@@ -96,7 +96,7 @@ def test_conditions_in_a_row_do_not_multiply():
             x = cond(x > k, lambda u: 0.5 * u, lambda u: 2.0 * u, x)
         return x
 
-    with patch.object(branches, "_called", side_effect=branches._called) as called:
+    with patch.object(scans, "_called", side_effect=scans._called) as called:
         kernel = sa.compile(f, 1.0, roll="never")  # else it is traced to look for loops, too
     assert called.call_count == 60
     assert kernel(0.3) == f(0.3)
