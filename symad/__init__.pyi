@@ -24,9 +24,9 @@ from symad.compiling.with_derivatives import lambdify as lambdify
 from symad.derivatives.custom import custom_derivative as custom_derivative, stop_gradient as stop_gradient
 from symad.derivatives.implicit import fixed_point as fixed_point, root as root
 from symad.derivatives.modes import choices as choices
+from symad.doors.compiled_problem import load as load
 from symad.doors.data_rows import rowwise as rowwise
 from symad.doors.exported_functions import export as export
-from symad.doors.loading import load as load
 from symad.doors.ode import ode as ode, odeint as odeint
 from symad.doors.problem import Problem as Problem
 from symad.doors.with_jax import to_jax as to_jax

@@ -17,8 +17,7 @@ from symad.commands.names import HELP
 from symad.commands.showing import add_json
 from symad.display.document import Table
 from symad.display.terminal import plain
-from symad.doors.compiled_problem import CompiledProblem
-from symad.doors.loading import load
+from symad.doors.compiled_problem import CompiledProblem, load
 from symad.errors import ArgumentError
 
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

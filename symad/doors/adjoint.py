@@ -34,7 +34,7 @@ def value_and_gradient(
     ahead = integrated(
         system.kernels(0), q, (float(times[0]), float(times[-1])), start, by, t_eval=None, dense_output=True
     )
-    _require(ahead)
+    require_success(ahead)
     states = ahead.sol(times).T
     states[0], states[-1] = start, ahead.y[:, -1]
     value, (of_states, of_q) = value_and_grad(objective, argnums=(0, 1))(states, q)
@@ -55,12 +55,13 @@ def value_and_gradient(
 def _back(kernels: SystemKernels, values: Function, span: tuple[float, float], w: Array, by: Integrator) -> Array:
     """Return the adjoint state at the other end of a span; `values` are the state and the parameters at each time."""
     trajectory = integrated(kernels, values, span, w, by, t_eval=[span[1]])
-    _require(trajectory)
+    require_success(trajectory)
     last: Array = trajectory.y[:, -1].copy()
     return last
 
 
-def _require(trajectory: Any) -> None:
+def require_success(trajectory: Any) -> None:
+    """Raise ConvergenceError where an integrator failed."""
     if not trajectory.success:
         raise ConvergenceError(
             f"{trajectory.method} found no trajectory", why=trajectory.message, do="try another method"

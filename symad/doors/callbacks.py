@@ -44,11 +44,6 @@ class Kernels(NamedTuple):
         return 0 if self.constraints is None else self.constraints.declared.outputs[0].size
 
 
-def every_kernel(kernels: Kernels) -> list[Kernel]:
-    """Return all kernels that there are."""
-    return [kernel for kernel in kernels if kernel is not None]
-
-
 class Callbacks(NamedTuple):
     """Kernels at flat vectors of variables, with the parameters bound."""
 
@@ -166,14 +161,12 @@ class Request(NamedTuple):
     options: Mapping[str, Any] = MappingProxyType({})
     progress: Progress | None = None
 
-
-def check_request(asked: Request) -> None:
-    """Raise ArgumentError for a tolerance that is no positive number, and iterations that are no count."""
-    most, tolerance = asked.max_iterations, asked.tolerance
-    if most is not None:
-        check_whole("max_iterations", most)
-    if tolerance is not None and not float(numbers_of(tolerance, "tolerance")) > 0:
-        raise ArgumentError(f"tolerance={tolerance!r}", do="give a positive number")
+    def check(self) -> None:
+        """Raise ArgumentError for a tolerance that is no positive number, and iterations that are no count."""
+        if self.max_iterations is not None:
+            check_whole("max_iterations", self.max_iterations)
+        if self.tolerance is not None and not float(numbers_of(self.tolerance, "tolerance")) > 0:
+            raise ArgumentError(f"tolerance={self.tolerance!r}", do="give a positive number")
 
 
 @dataclass(frozen=True, eq=False)

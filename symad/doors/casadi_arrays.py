@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from codegen.ir.program import Input, Output
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
+from codegen.machine.exports.bindings import Binding
 from codegen.machine.exports.c_interface import parameter_names
-from codegen.machine.exports.casadi_functions import InputPlace, Slot, Writing
+from codegen.machine.exports.casadi_functions import (
+    CasadiFunction,
+    InputPlace,
+    Slot,
+    Writing,
+    casadi_header,
+    casadi_source,
+)
+from codegen.machine.exports.export import Material
 from codegen.records import dataclass
 from symad.errors import ArgumentError
 
@@ -92,6 +101,12 @@ def arranged(name: str, nnz: int, rows: Any, columns: Any, shape: tuple[int, int
     pattern = SparsityPattern(rows[order], columns[order], shape, "csc")
     straight = bool(np.array_equal(order, np.arange(nnz)))
     return Slot(name, shape, pattern), Writing(0, nnz, None if straight else order)
+
+
+def binding(name: str, functions: Sequence[CasadiFunction], members: Mapping[str, Material]) -> Binding:
+    """Return functions as a library for CasADi."""
+    source = casadi_source(f"{name}.h", functions, members)
+    return Binding(name, "casadi", members, source, casadi_header(name, functions))
 
 
 def no_entries(rows: int, columns: int) -> SparsityPattern:

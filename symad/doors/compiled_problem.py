@@ -1,34 +1,28 @@
-"""A compiled problem: kernels, bounds and parameters, without functions."""
+"""A compiled problem: kernels, bounds and parameters, without functions; `load`, which reads one, or a kernel."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from codegen.limits import limits
 from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
+from codegen.machine.stored_kernels import load_kernel
 from symad import doors
-from symad.doors.callbacks import (
-    Bounds,
-    Callbacks,
-    Kernels,
-    Progress,
-    Request,
-    Solution,
-    bounds_of,
-    check_request,
-    every_kernel,
-)
-from symad.doors.saved_problems import Saved, write_problem
+from symad.doors.callbacks import Array, Bounds, Callbacks, Kernels, Progress, Request, Solution, bounds_of
+from symad.doors.saved_problems import Saved, is_problem, read_problem, restored, write_problem
 from symad.doors.with_ipopt import solved_by_ipopt
 from symad.doors.with_scipy import Method, solved_by_scipy
 from symad.errors import ArgumentError
 
 if TYPE_CHECKING:
     from codegen.machine.exports.export import Exported
+    from codegen.machine.storage.cache import Setting
     from symad.doors.exported_problems import Abi
 
 SolverName = Literal[Method, "ipopt"]
@@ -52,10 +46,6 @@ def _key_of(container: Any) -> tuple[Any, ...]:
     if len(leaves) == 1 and leaves[0] is container:
         return doors.shape_of(container)
     return str(structure), *map(doors.shape_of, leaves)
-
-
-def _leaves(parameters: tuple[Any, ...]) -> tuple[Any, ...]:
-    return parameters if all(map(_is_number, parameters)) else tuple(doors.flatten(parameters)[0])
 
 
 class CompiledProblem:
@@ -94,7 +84,7 @@ class CompiledProblem:
 
     def compiled_kernels(self) -> list[Kernel]:
         """Return every kernel that there is, for all shapes."""
-        return [kernel for kernels in self._kernels.values() for kernel in every_kernel(kernels)]
+        return [kernel for kernels in self._kernels.values() for kernel in kernels if kernel is not None]
 
     def _compiled(self, *examples: Any) -> Kernels:
         """Return kernels for other shapes, of which there are none here."""
@@ -180,14 +170,19 @@ class CompiledProblem:
         >>> sorted(problem.export(tempfile.mkdtemp(), np.zeros(2), abi="ipopt", name="nearest").files)
         ['cmake', 'example', 'header', 'ipopt', 'library', 'object', 'pkg-config']
         """
-        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
-        callbacks = Callbacks(self.kernels(start, *given), start.shape, given, _leaves(given))
-        if len(callbacks.leaves) != len(given) or any(a is not b for a, b in zip(callbacks.leaves, given, strict=True)):
+        start, callbacks = self._at(x0, parameters)
+        given, leaves = callbacks.parameters, callbacks.leaves
+        if len(leaves) != len(given) or any(a is not b for a, b in zip(leaves, given, strict=True)):
             raise ArgumentError("containers of parameters in an export", do="give parameters that are arrays")
-        box, limits = self._bounds(start.shape, callbacks.kernels.rows)
+        box, ends = self._bounds(callbacks.shape, callbacks.kernels.rows)
         slopes = self._slopes(callbacks) if abi == "casadi" else None
-        asked = doors.ExportRequest(abi, start.ravel(), box, limits, slopes)
-        return doors.export_problem(callbacks, asked, directory, name, cpu)
+        return doors.export_problem(callbacks, start, box, ends, slopes, directory, abi=abi, name=name, cpu=cpu)
+
+    def _at(self, x0: Any, parameters: tuple[Any, ...]) -> tuple[Array, Callbacks]:
+        """Return the start, flat, and the callbacks."""
+        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
+        leaves = given if all(map(_is_number, given)) else tuple(doors.flatten(given)[0])
+        return start.ravel(), Callbacks(self.kernels(start, *given), start.shape, given, leaves)
 
     def _slopes(self, callbacks: Callbacks) -> Kernel | None:
         """Return the gradients of the Lagrangian in x and in all parameters, None without functions."""
@@ -202,9 +197,37 @@ class CompiledProblem:
         names = [*get_args(Method), "ipopt"]
         if solver not in names:
             raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
-        check_request(asked)
-        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
-        callbacks = Callbacks(self.kernels(start, *given), start.shape, given, _leaves(given))
-        box, limits = self._bounds(start.shape, callbacks.kernels.rows)
+        asked.check()
+        start, callbacks = self._at(x0, parameters)
+        box, ends = self._bounds(callbacks.shape, callbacks.kernels.rows)
         solve = solved_by_ipopt if solver == "ipopt" else solved_by_scipy
-        return solve(solver, callbacks, start.ravel(), box, limits, asked), callbacks
+        return solve(solver, callbacks, start, box, ends, asked), callbacks
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    cache: Setting = None,
+    max_ops: int | None = None,
+    max_seconds: float | None = None,
+    max_bytes: float | None = None,
+) -> Any:
+    """Return the kernel that `kernel.save(path)` wrote, or the problem of `problem.save(folder)`, for this machine.
+
+    The files are data: nothing of them is run, and what is damaged, no kernel's or problem's, or written by a newer
+    version is refused (ArgumentError). `cache`, `max_ops`, `max_seconds` and `max_bytes` are those of `compile`: with a
+    cache machine code is there at once the second time, and limits (LimitError) keep the program of a stranger from
+    compiling for hours.
+
+    >>> import tempfile
+    >>> import symad as sa
+    >>> kernel = sa.compile(lambda p: {"twice": 2 * p["a"]}, {"a": 1.0})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kernel.save(f"{folder}/twice.symad")
+    ...     sa.load(f"{folder}/twice.symad")({"a": 4.0})
+    {'twice': 8.0}
+    """
+    with limits(max_ops, max_seconds, max_bytes):
+        if is_problem(path):
+            return CompiledProblem(read_problem(Path(path), cache))
+        return load_kernel(path, cache=cache, restore=restored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -84,7 +84,9 @@ class Rowwise:
         """Return the Hessian of the sum; some rows are held at a time."""
         size = self._examples[0].size
         hessian = np.zeros((size, size))
-        for part in _parts(self._rows(data), max(CHUNK // size**2, 1)):
+        rows, count = self._rows(data), max(CHUNK // size**2, 1)
+        for first in range(0, len(rows[0]), count):
+            part = [array[first : first + count] for array in rows]
             hessian += np.sum(self._bend.batch(parameters, *part), axis=0)
         return hessian
 
@@ -126,8 +128,3 @@ def rowwise(f: Callable[..., Any], parameters: Any, *row: Any) -> Rowwise:
     """
     check_call(f, (parameters, *row))
     return Rowwise(f, parameters, row)
-
-
-def _parts(arrays: list[Array], count: int) -> Iterator[list[Array]]:
-    for first in range(0, len(arrays[0]), count):
-        yield [array[first : first + count] for array in arrays]

@@ -44,13 +44,10 @@ class Side:
     @classmethod
     def of(cls, values: Array, bounds: Bounds) -> Side:
         """Return the numbers near their bounds."""
-        finite = (
-            np.where(np.isfinite(bounds.low), bounds.low, 0.0),
-            np.where(np.isfinite(bounds.high), bounds.high, 0.0),
-        )
+        finite = [np.where(np.isfinite(bound), bound, 0.0) for bound in bounds]
         low, high = (
             np.isfinite(bound) & (np.abs(values - number) <= _NEAR * (1 + np.abs(number)))
-            for bound, number in zip((bounds.low, bounds.high), finite, strict=True)
+            for bound, number in zip(bounds, finite, strict=True)
         )
         side = np.where(low & high, 0.0, np.where(low, -1.0, 1.0))  # of an equation: its multiplier has either sign
         return cls(low | high, np.where(low, *finite), side)

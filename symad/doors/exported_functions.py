@@ -11,20 +11,12 @@ import numpy as np
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.exports.bindings import Binding, export_binding
+from codegen.machine.exports.bindings import export_binding
 from codegen.machine.exports.c_interface import check_name
-from codegen.machine.exports.casadi_functions import (
-    CasadiFunction,
-    InputPlace,
-    KernelStep,
-    Slot,
-    Writing,
-    casadi_header,
-    casadi_source,
-)
+from codegen.machine.exports.casadi_functions import CasadiFunction, InputPlace, KernelStep, Slot, Writing
 from codegen.machine.exports.export import Exported
 from symad.compiling.native import compile
-from symad.doors.casadi_arrays import Stored, arranged, block, no_entries, stored
+from symad.doors.casadi_arrays import arranged, binding, block, no_entries, stored
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
 from symad.transforms.first_order import grad, hessian, jacobian
@@ -59,8 +51,31 @@ def export(
     functions = [maker.values(), maker.jacobian(), maker.jacobian_jacobian(), maker.adjoint(), maker.adjoint_jacobian()]
     called = {step.member for function in functions for step in function.steps}
     members = {symbol: kernel.material for symbol, kernel in maker.members.items() if symbol in called}
-    source = casadi_source(f"{chosen}.h", functions, members)
-    return export_binding(Binding(chosen, abi, members, source, casadi_header(chosen, functions)), directory, cpu=cpu)
+    return export_binding(binding(chosen, functions, members), directory, cpu=cpu)
+
+
+class _Results:
+    """The results of a function of CasADi, and the steps that compute them."""
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+        self.slots, self.steps = list[Slot](), list[KernelStep]()
+
+    def add(self, symbol: str, readings: tuple[InputPlace, ...], entries: tuple[Slot, Writing]) -> None:
+        """Add what a kernel computes, if there is anything to compute."""
+        slot, writing = entries
+        if writing.size:
+            writings = (Writing(len(self.slots), writing.size, writing.order),)
+            self.steps.append(KernelStep(f"{self.function}_{symbol}", readings, writings))
+        self.slots.append(slot)
+
+    def add_absent(self, name: str, rows: int, columns: int) -> None:
+        """Add a matrix without entries."""
+        self.slots.append(Slot(name, (rows, columns), no_entries(rows, columns)))
+
+    def of(self, prefix: str, arguments: tuple[Slot, ...]) -> CasadiFunction:
+        """Return the function of arguments that has these results."""
+        return CasadiFunction(prefix + self.function, arguments, tuple(self.slots), tuple(self.steps))
 
 
 class _Derivatives:
@@ -75,32 +90,33 @@ class _Derivatives:
         self.inputs = stored(kernel.declared.arguments, argument_names(function, len(examples)))
         self.outputs = stored(kernel.declared.outputs, names)
         self.seeds = [np.ones(output.size) for output in self.outputs]
+        self.slots = tuple(array.slot() for array in self.inputs)
+        self.nominal = tuple(output.absent("out_") for output in self.outputs)
+        self.readings = tuple(array.reading(k) for k, array in enumerate(self.inputs))
+        first = len(self.inputs) + len(self.outputs)
+        self.seeded = (*self.readings, *(output.reading(first + k) for k, output in enumerate(self.outputs)))
+        self.adjoint_arguments = (*self.slots, *self.nominal, *(array.slot("adj_") for array in self.outputs))
 
     def values(self) -> CasadiFunction:
         """Return the function itself."""
         writings = tuple(output.writing(k) for k, output in enumerate(self.outputs))
-        step = KernelStep(f"{self.name}_value", self._readings(), writings)
-        return CasadiFunction(self.name, self._slots(self.inputs), self._slots(self.outputs), (step,))
+        step = KernelStep(f"{self.name}_value", self.readings, writings)
+        return CasadiFunction(self.name, self.slots, tuple(output.slot() for output in self.outputs), (step,))
 
     def jacobian(self) -> CasadiFunction:
         """Return the Jacobian: one kernel for each pair of result and argument."""
-        arguments = (*self._slots(self.inputs), *(output.absent("out_") for output in self.outputs))
-        results, steps = [], []
+        results = _Results(self.name)
         for o, rows in enumerate(self.outputs):
             for i, columns in enumerate(self.inputs):
                 kernel = compile(jacobian(self._part(o), argnums=i, sparse=True, format="csc"), *self.examples)
-                symbol = f"jacobian_{o}_{i}"
-                self._member(symbol, kernel)
-                slot, writing = block(f"jac_{rows.name}_{columns.name}", kernel, rows, columns)
-                results.append(slot)
-                steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
-        return CasadiFunction(f"jac_{self.name}", arguments, tuple(results), tuple(steps))
+                self._member(f"jacobian_{o}_{i}", kernel)
+                entries = block(f"jac_{rows.name}_{columns.name}", kernel, rows, columns)
+                results.add(f"jacobian_{o}_{i}", self.readings, entries)
+        return results.of("jac_", (*self.slots, *self.nominal))
 
     def jacobian_jacobian(self) -> CasadiFunction:
         """Return the Jacobian of the Jacobian: of each of its matrices, column by column, in each argument."""
-        results: list[Slot] = []
-        steps: list[KernelStep] = []
-        matrices: list[Slot] = []
+        results, matrices = _Results(self.name), list[Slot]()
         for o, rows in enumerate(self.outputs):
             for i, columns in enumerate(self.inputs):
                 pattern: SparsityPattern = self.members[f"{self.name}_jacobian_{o}_{i}"].sparsity
@@ -108,20 +124,15 @@ class _Derivatives:
                 places = rows.places[pattern.rows] + rows.size * columns.places[pattern.columns]
                 matrices.append(Slot(f"out_{name}", (rows.size, columns.size), no_entries(rows.size, columns.size)))
                 for j, moved in enumerate(self.inputs):
-                    symbol, kernel = f"jacobian_{o}_{i}_{j}", self._slopes_of_entries(o, i, j)
-                    self._member(symbol, kernel)
-                    entries: SparsityPattern = kernel.sparsity
-                    slot, writing = arranged(f"jac_{name}_{moved.name}", entries.nnz, places[entries.rows],
-                                             moved.places[entries.columns], (size, moved.size))  # fmt: skip
-                    results.append(slot)
-                    steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
-                results += [
-                    Slot(f"jac_{name}_out_{output.name}", (size, output.size), no_entries(size, output.size))
-                    for output in self.outputs
-                ]
-        nominal = (nominal_output.absent("out_") for nominal_output in self.outputs)
-        arguments = (*self._slots(self.inputs), *nominal, *matrices)
-        return CasadiFunction(f"jac_jac_{self.name}", arguments, tuple(results), tuple(steps))
+                    symbol = f"jacobian_{o}_{i}_{j}"
+                    entries: SparsityPattern = self._member(symbol, self._slopes_of_entries(o, i, j)).sparsity
+                    results.add(symbol, self.readings, arranged(
+                        f"jac_{name}_{moved.name}", entries.nnz, places[entries.rows], moved.places[entries.columns],
+                        (size, moved.size),
+                    ))  # fmt: skip
+                for output in self.outputs:
+                    results.add_absent(f"jac_{name}_out_{output.name}", size, output.size)
+        return results.of("jac_jac_", (*self.slots, *self.nominal, *matrices))
 
     def _slopes_of_entries(self, o: int, i: int, j: int) -> Kernel:
         matrix = jacobian(self._part(o), argnums=i, sparse=True, format="csc")
@@ -132,33 +143,29 @@ class _Derivatives:
         kernel = compile(grad(self._weighted, argnums=tuple(range(len(self.inputs)))), *self.examples, *self.seeds)
         self._member("adjoint", kernel)
         writings = tuple(argument.writing(k) for k, argument in enumerate(self.inputs))
-        step = KernelStep(f"{self.name}_adjoint", self._seeded(), writings)
+        step = KernelStep(f"{self.name}_adjoint", self.seeded, writings)
         results = tuple(argument.slot("adj_") for argument in self.inputs)
-        return CasadiFunction(f"adj1_{self.name}", self._adjoint_arguments(), results, (step,))
+        return CasadiFunction(f"adj1_{self.name}", self.adjoint_arguments, results, (step,))
 
     def adjoint_jacobian(self) -> CasadiFunction:
         """Return the Jacobian of the cotangents: the Hessian of weighted results, and Jacobians of them transposed."""
-        results: list[Slot] = []
-        steps: list[KernelStep] = []
+        results = _Results(self.name)
         for i, rows in enumerate(self.inputs):
             for j, columns in enumerate(self.inputs):
-                symbol = f"hessian_{i}_{j}"
-                kernel = self._member(symbol, self._curvature(i, j))
-                slot, writing = block(f"jac_adj_{rows.name}_{columns.name}", kernel, rows, columns)
-                results.append(slot)
-                steps += self._steps(symbol, self._seeded(), writing, len(results) - 1)
+                kernel = self._member(f"hessian_{i}_{j}", self._curvature(i, j))
+                entries = block(f"jac_adj_{rows.name}_{columns.name}", kernel, rows, columns)
+                results.add(f"hessian_{i}_{j}", self.seeded, entries)
             for output in self.outputs:
-                name = f"jac_adj_{rows.name}_out_{output.name}"
-                results.append(Slot(name, (rows.size, output.size), no_entries(rows.size, output.size)))
+                results.add_absent(f"jac_adj_{rows.name}_out_{output.name}", rows.size, output.size)
             for o, output in enumerate(self.outputs):
                 symbol, name = f"jacobian_{o}_{i}", f"jac_adj_{rows.name}_adj_{output.name}"
                 pattern: SparsityPattern = self.members[f"{self.name}_{symbol}"].sparsity
-                slot, writing = arranged(name, pattern.nnz, rows.places[pattern.columns], output.places[pattern.rows],
-                                         (rows.size, output.size))  # fmt: skip
-                results.append(slot)
-                steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
-        arguments = (*self._adjoint_arguments(), *(argument.absent("out_adj_") for argument in self.inputs))
-        return CasadiFunction(f"jac_adj1_{self.name}", arguments, tuple(results), tuple(steps))
+                results.add(symbol, self.readings, arranged(
+                    name, pattern.nnz, rows.places[pattern.columns], output.places[pattern.rows],
+                    (rows.size, output.size),
+                ))  # fmt: skip
+        arguments = (*self.adjoint_arguments, *(argument.absent("out_adj_") for argument in self.inputs))
+        return results.of("jac_adj1_", arguments)
 
     def _curvature(self, i: int, j: int) -> Kernel:
         weighted: Any = (
@@ -183,22 +190,3 @@ class _Derivatives:
     def _member(self, symbol: str, kernel: Kernel) -> Kernel:
         self.members[f"{self.name}_{symbol}"] = kernel
         return kernel
-
-    def _steps(self, symbol: str, readings: tuple[InputPlace, ...], writing: Writing, slot: int) -> list[KernelStep]:
-        if not writing.size:  # nothing to compute
-            return []
-        return [KernelStep(f"{self.name}_{symbol}", readings, (Writing(slot, writing.size, writing.order),))]
-
-    def _slots(self, arrays: Sequence[Stored]) -> tuple[Slot, ...]:
-        return tuple(array.slot() for array in arrays)
-
-    def _readings(self) -> tuple[InputPlace, ...]:
-        return tuple(array.reading(k) for k, array in enumerate(self.inputs))
-
-    def _seeded(self) -> tuple[InputPlace, ...]:
-        first = len(self.inputs) + len(self.outputs)
-        return (*self._readings(), *(output.reading(first + k) for k, output in enumerate(self.outputs)))
-
-    def _adjoint_arguments(self) -> tuple[Slot, ...]:
-        nominal = (array.absent("out_") for array in self.outputs)
-        return (*self._slots(self.inputs), *nominal, *(array.slot("adj_") for array in self.outputs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -12,103 +13,63 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.bindings import Binding, export_binding
 from codegen.machine.exports.c_interface import check_name, parameter_names
-from codegen.machine.exports.casadi_functions import (
-    CasadiFunction,
-    InputPlace,
-    KernelStep,
-    Slot,
-    Writing,
-    casadi_header,
-    casadi_source,
-)
+from codegen.machine.exports.casadi_functions import CasadiFunction, InputPlace, KernelStep, Slot, Writing
 from codegen.machine.exports.export import Exported, Material
 from codegen.machine.exports.ipopt_functions import IpoptProblem, ipopt_example, ipopt_header, ipopt_source
-from codegen.records import dataclass
-from symad.doors.callbacks import Array, Bounds, Callbacks, Kernels
-from symad.doors.casadi_arrays import arranged
-from symad.doors.with_ipopt import NOWHERE
+from symad.doors.callbacks import Array, Bounds, Callbacks
+from symad.doors.casadi_arrays import arranged, binding
+from symad.doors.with_ipopt import ipopt_numbers
 from symad.errors import ArgumentError
 
 Abi = Literal["ipopt", "casadi"]
 
 
-@dataclass(frozen=True, eq=False)
-class ExportRequest:
-    """Export options; `slopes` are the gradients of the Lagrangian in x and in the parameters."""
-
-    abi: Abi
-    start: Array
-    box: Bounds
-    limits: Bounds
-    slopes: Kernel | None
-
-
 def export_problem(
-    callbacks: Callbacks, request: ExportRequest, directory: str | os.PathLike[str], name: str, cpu: str
-) -> Exported:
-    """Write a problem into a directory; see `Problem.export`."""
-    if request.abi not in ("ipopt", "casadi"):
-        raise ArgumentError(f"abi={request.abi!r}", do='use "ipopt" or "casadi"')
-    members = _Members(callbacks.kernels, check_name(name), request.slopes)
-    binding = _ipopt(members, callbacks, request) if request.abi == "ipopt" else _casadi(members, callbacks)
-    return export_binding(binding, directory, cpu=cpu)
+    callbacks: Callbacks, start: Array, box: Bounds, limits: Bounds, slopes: Kernel | None,
+    directory: str | os.PathLike[str], *, abi: Abi, name: str, cpu: str,
+) -> Exported:  # fmt: skip
+    """Write a problem into a directory; see `Problem.export`.
+
+    `slopes` are the gradients of the Lagrangian in x and in the parameters.
+    """
+    if abi not in ("ipopt", "casadi"):
+        raise ArgumentError(f"abi={abi!r}", do='use "ipopt" or "casadi"')
+    name, candidates = check_name(name), callbacks.kernels._asdict() | {"slopes": slopes}
+    members = {
+        f"{name}_{kind}": kernel.material
+        for kind, kernel in candidates.items()
+        if kernel is not None and any(output.size for output in kernel.declared.outputs)
+    }
+    if abi == "ipopt":
+        return export_binding(_ipopt(name, members, callbacks, start, box, limits), directory, cpu=cpu)
+    return export_binding(binding(name, _Oracle(name, members, callbacks).functions(), members), directory, cpu=cpu)
 
 
-class _Members:
-    """The kernels of a problem that have results, by C function."""
-
-    def __init__(self, kernels: Kernels, name: str, slopes: Kernel | None) -> None:
-        candidates: dict[str, Kernel | None] = {
-            "value": kernels.value, "gradient": kernels.gradient, "constraints": kernels.constraints,
-            "jacobian": kernels.jacobian, "hessian": kernels.hessian,
-            "slopes": slopes,
-        }  # fmt: skip
-        self.name = name
-        self.kernels = {kind: kernel for kind, kernel in candidates.items() if kernel is not None and _size(kernel)}
-        self.materials: dict[str, Material] = {
-            f"{name}_{kind}": kernel.material for kind, kernel in self.kernels.items()
-        }
-
-
-def _size(kernel: Kernel) -> int:
-    return sum(output.size for output in kernel.declared.outputs)
-
-
-def _fields(kernels: Kernels) -> list[str]:
-    return parameter_names([array.name for array in kernels.value.declared.arguments[1:]], ("x", "n", "m", "g"))
-
-
-def _ipopt(members: _Members, callbacks: Callbacks, request: ExportRequest) -> Binding:
-    box, limits = request.box, request.limits
+def _ipopt(
+    name: str, members: dict[str, Material], callbacks: Callbacks, start: Array, box: Bounds, limits: Bounds
+) -> Binding:
+    arrays = callbacks.kernels.value.declared.arguments[1:]
+    fields = parameter_names([array.name for array in arrays], ("x", "n", "m", "g"))
     values = [np.asarray(value, dtype=np.float64).ravel() for value in callbacks.parameters]
     problem = IpoptProblem(
-        members.name, request.start, (box.low.clip(-NOWHERE), box.high.clip(max=NOWHERE)),
-        (limits.low.clip(-NOWHERE), limits.high.clip(max=NOWHERE)), callbacks.jacobian_pattern,
-        callbacks.hessian_pattern, dict(zip(_fields(callbacks.kernels), values, strict=True)),
+        name, start, ipopt_numbers(box), ipopt_numbers(limits), callbacks.jacobian_pattern, callbacks.hessian_pattern,
+        dict(zip(fields, values, strict=True)),
     )  # fmt: skip
-    return Binding(
-        members.name, "ipopt", members.materials, ipopt_source(problem, members.materials), ipopt_header(problem),
-        ipopt_example(problem),
-    )  # fmt: skip
-
-
-def _casadi(members: _Members, callbacks: Callbacks) -> Binding:
-    functions = _Oracle(members, callbacks).functions()
-    source = casadi_source(f"{members.name}.h", functions, members.materials)
-    return Binding(members.name, "casadi", members.materials, source, casadi_header(members.name, functions))
+    source = ipopt_source(problem, members)
+    return Binding(name, "ipopt", members, source, ipopt_header(problem), ipopt_example(problem))
 
 
 class _Oracle:
     """The functions of x and p (all parameters in one vector) that `nlpsol` looks up in a library."""
 
-    def __init__(self, made: _Members, callbacks: Callbacks) -> None:
-        self.made, self.callbacks = made, callbacks
+    def __init__(self, name: str, members: dict[str, Material], callbacks: Callbacks) -> None:
+        self.name, self.members, self.callbacks = name, members, callbacks
         self.sizes = [int(np.prod(callbacks.shape)), *(int(np.size(value)) for value in callbacks.parameters)]
         self.rows = callbacks.kernels.rows
 
     def functions(self) -> list[CasadiFunction]:
         """Return the problem and its derivatives."""
-        name, n, m, count = self.made.name, self.sizes[0], self.rows, sum(self.sizes[1:])
+        name, n, m, count = self.name, self.sizes[0], self.rows, sum(self.sizes[1:])
         point = (Slot("x", (n, 1)), Slot("p", (count, 1)))
         weighted = (*point, Slot("lam_f", (1, 1)), Slot("lam_g", (m, 1)))
         f, g, slope = Slot("f", (1, 1)), Slot("g", (m, 1)), Slot("grad_f_x", (n, 1))
@@ -124,7 +85,7 @@ class _Oracle:
             CasadiFunction(f"{name}_jac_g", point, (g, matrix), (*limits, *self._step("jacobian", entries))),
             CasadiFunction(f"{name}_hess_l", weighted, (curvature,), self._step("hessian", lower, weighted=bool(m))),
         ]
-        if "slopes" not in self.made.kernels:
+        if f"{name}_slopes" not in self.members:
             return functions
         writings = (Writing(2, n), Writing(3, count)) if count else (Writing(2, n),)
         slopes = (f, g, Slot("grad_gamma_x", (n, 1)), Slot("grad_gamma_p", (count, 1)))
@@ -137,15 +98,13 @@ class _Oracle:
         return slot, replace(writing, slot=int(not flipped))
 
     def _step(self, kind: str, *writings: Writing, weighted: bool = False) -> tuple[KernelStep, ...]:
-        if kind not in self.made.kernels:
+        if f"{self.name}_{kind}" not in self.members:
             return ()
-        readings: list[InputPlace] = [InputPlace(0, self.sizes[0])]
-        offset = 0
-        for count in self.sizes[1:]:
-            readings.append(InputPlace(1, count, offset))
-            offset += count
+        size, *counts = self.sizes
+        offsets = accumulate(counts, initial=0)
+        readings = [InputPlace(0, size), *(InputPlace(1, n, start) for n, start in zip(counts, offsets, strict=False))]
         if weighted:
             readings += [InputPlace(3, self.rows)] if self.rows else []
             readings.append(InputPlace(2, 1))
         factor = 2 if kind == "hessian" and not self.rows else None
-        return (KernelStep(f"{self.made.name}_{kind}", tuple(readings), writings, factor),)
+        return (KernelStep(f"{self.name}_{kind}", tuple(readings), writings, factor),)

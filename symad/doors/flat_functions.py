@@ -1,19 +1,23 @@
-"""Turn functions of containers into functions of arrays."""
+"""Functions of containers as functions of arrays, and parameters in containers as one vector."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
+from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.running import callee
-from symad.tracing.values.containers import Structure, check_structure, flatten, unflatten
+from symad.tracing.values.containers import Structure, check_structure, flatten, shape_of, unflatten
+from symad.tracing.values.node_operands import holds_traced
 
 
 class FlatFunction:
@@ -72,12 +76,16 @@ class FlattenedFunction:
         """Return the containers of the user's function; their arrays are parts of the tool's vector."""
         if self._result is None:
             return result
-        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self._shapes)]).tolist()
-        parts = [
-            result[start:end].reshape(shape)
-            for start, end, shape in zip(ends[:-1], ends[1:], self._shapes, strict=True)
-        ]
-        return unflatten(self._result, parts)
+        vectors = _split(result, self._shapes)
+        return unflatten(
+            self._result, [vector.reshape(shape) for vector, shape in zip(vectors, self._shapes, strict=True)]
+        )
+
+
+def _split(vector: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Return the parts of a vector that are arrays of these shapes."""
+    ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)]).tolist()
+    return [vector[start:end] for start, end in pairwise(ends)]
 
 
 def other_shapes(given: Iterable[Any], made_for: Iterable[Any], do: str) -> ArgumentError:
@@ -90,3 +98,56 @@ def _of(kernel: Kernel) -> Structure:
     """Return the structure of a kernel's result."""
     arrays = [np.zeros(output.shape) for output in kernel.declared.outputs]
     return flatten(tuple(arrays) if kernel.unpack is None else kernel.unpack(arrays))[1]
+
+
+@dataclass(frozen=True)
+class FlatParameters:
+    """The shapes of parameters that follow each other in one vector.
+
+    >>> laid = FlatParameters.of((1.0, np.array([[2.0, 3.0]])))
+    >>> laid.flat((1.0, np.array([[2.0, 3.0]]))), laid.split(np.arange(3.0))[1]
+    (array([1., 2., 3.]), array([[1., 2.]]))
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    structure: Structure
+
+    @classmethod
+    def of(cls, parameters: Any) -> FlatParameters:
+        """Return the shapes of parameters; ArgumentError unless they are a tuple."""
+        if not isinstance(parameters, tuple):
+            raise ArgumentError(
+                f"parameters of type {type(parameters).__name__}", do="give a tuple of them, such as (p,)"
+            )
+        leaves, structure = flatten(parameters)
+        return cls(tuple(map(np.shape, leaves)), structure)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
+    def flat(self, values: tuple[Any, ...]) -> Any:
+        """Return parameters as a vector. Without parameters it is one 0, since no kernel takes an empty array.
+
+        ArgumentError for others than those of these shapes.
+        """
+        leaves, structure = flatten(values)
+        given = tuple(map(shape_of, leaves))
+        if given == self.shapes:
+            check_structure(structure, self.structure, "the system was made for")
+        else:
+            raise ArgumentError(
+                f"parameters of shapes {', '.join(map(str, given)) or 'none'}",
+                why=f"the system was made for {', '.join(map(str, self.shapes)) or 'none'}",
+                do="give parameters of the same shapes in the same containers",
+            )
+        numbers = [leaf if holds_traced((leaf,)) else numbers_of(leaf, "a parameter") for leaf in leaves]
+        return np.concatenate([np.ravel(value) for value in numbers]) if numbers else np.zeros(1)
+
+    def split(self, vector: Any, number: Callable[[Any], Any] = lambda element: element) -> tuple[Any, ...]:
+        """Return the parameters that lie in a vector, those without axes by `number`."""
+        pairs = zip(_split(vector, self.shapes), self.shapes, strict=True)
+        leaves = [np.reshape(part, shape) if shape else number(part[0]) for part, shape in pairs]
+        values: tuple[Any, ...] = unflatten(self.structure, leaves)
+        return values

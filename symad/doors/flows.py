@@ -7,6 +7,7 @@ time it is the right-hand side there. The first time becomes a parameter: a syst
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,8 @@ def flow(system: System, order: int, by: Integrator) -> Callable[[Any, Any], Any
 
     def flowed(times: Any, q: Any) -> Any:
         if not isinstance(times, Traced):
-            return _at_fixed_times(system, order, by, times)(q)
+            along = partial(_along, system, order, by, times)
+            return custom_derivative(partial(plain, times), lambda p, d: along(p[0], d[0]), opaque=True)(q)
         if isinstance(q, Traced):
             return custom_derivative(plain, both, opaque=True)(times, q)
         return custom_derivative(lambda times: plain(times, q), lambda p, d: moved(p[0], q) * d[0][:, None, None],
@@ -51,14 +53,6 @@ def flow(system: System, order: int, by: Integrator) -> Callable[[Any, Any], Any
         return _along(system, order, by, times, q, tangents[1]) + moved(times, q) * tangents[0][:, None, None]
 
     return flowed
-
-
-def _at_fixed_times(system: System, order: int, by: Integrator, times: Any) -> Callable[[Any], Any]:
-    return custom_derivative(
-        lambda q: _solved(system, order, by, times, np.asarray(q)),
-        lambda primals, tangents: _along(system, order, by, times, primals[0], tangents[0]),
-        opaque=True,
-    )
 
 
 def _along(system: System, order: int, by: Integrator, times: Any, q: Any, tangent: Any) -> Any:

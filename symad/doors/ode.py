@@ -16,13 +16,12 @@ from codegen.machine.exports.export import Exported
 from codegen.records import dataclass
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
 from symad.derivatives.solvers import newton
-from symad.doors.adjoint import value_and_gradient
+from symad.doors.adjoint import require_success, value_and_gradient
 from symad.doors.callbacks import Array
 from symad.doors.events import Event, moved
-from symad.doors.exported_systems import export_system
-from symad.doors.flat_parameters import FlatParameters
+from symad.doors.flat_functions import FlatParameters
 from symad.doors.flows import flow
-from symad.doors.systems import System
+from symad.doors.systems import System, export_system
 from symad.doors.with_solve_ivp import Integrator, Method, integrated
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.tracing.calling.function_names import check_function, name_of
@@ -228,8 +227,7 @@ class InitialValueProblem:
         def found(equation: Equation, start: Any) -> Any:
             values = self._laid.split(equation.plain[0])
             told = self.solve(span, *values, method=method, rtol=rtol, atol=atol, options=options)
-            if not told.success:
-                raise ConvergenceError(f"{told.method} found no trajectory", why=told.message)
+            require_success(told)
             times = told.t_events[event]
             if not -len(times) <= occurrence < len(times):
                 raise ConvergenceError(

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 KIND, VERSION = b"problem", 1
 NAME = "problem.symad"
-_PARTS = Kernels._fields
-_FILE = re.compile(rf"({'|'.join(_PARTS)})-[0-9a-f]{{32}}\.symad")
+_FILE = re.compile(rf"({'|'.join(Kernels._fields)})-[0-9a-f]{{32}}\.symad")
 Shapes = tuple[tuple[Any, ...], ...]
 
 
@@ -103,8 +102,7 @@ def _key(shape: Any) -> tuple[Any, ...]:
 
 
 def _named(kernels: Kernels) -> list[tuple[str, Kernel]]:
-    every = [(name, getattr(kernels, name)) for name in _PARTS]
-    return [(name, kernel) for name, kernel in every if kernel is not None]
+    return [(name, kernel) for name, kernel in kernels._asdict().items() if kernel is not None]
 
 
 def _data(name: str, kernel: Kernel, parameters: int, code: bool) -> bytes:

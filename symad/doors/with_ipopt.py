@@ -20,7 +20,7 @@ from symad.extras import optional
 NOWHERE = 2e19  # what is no bound for Ipopt
 STOPPED = 5
 SOLVED = {0: "solved", 1: "solved to an acceptable level"}
-SIGNATURES = {  # of ipyopt's C functions
+SIGNATURES = {  # of ipyopt's C functions, in its order
     "value": "bool (int, double *, double *, void *)",
     "gradient": "bool (int, double *, double *, void *)",
     "constraints": "bool (int, double *, int, double *, void *)",
@@ -51,7 +51,7 @@ def solved_by_ipopt(
     guard, functions = _Guard(request), _functions(callbacks)
     try:
         problem = ipyopt.Problem(
-            start.size, *_numbers(box), callbacks.kernels.rows, *_numbers(limits),
+            start.size, *ipopt_numbers(box), callbacks.kernels.rows, *ipopt_numbers(limits),
             (callbacks.jacobian_pattern.rows, callbacks.jacobian_pattern.columns),
             (callbacks.hessian_pattern.rows, callbacks.hessian_pattern.columns),
             *(_nothing if function is None else function.capsule for function in functions),
@@ -76,13 +76,8 @@ def _functions(callbacks: Callbacks) -> list[Callback | None]:
     They live as long as the list.
     """
     kernels, parameters = callbacks.kernels, callbacks.leaves
-    return [
-        None if kernel is None else kernel.callback(SIGNATURES[kind], *parameters)
-        for kind, kernel in (
-            ("value", kernels.value), ("gradient", kernels.gradient), ("constraints", kernels.constraints),
-            ("jacobian", kernels.jacobian), ("hessian", kernels.hessian),
-        )
-    ]  # fmt: skip
+    pairs = [(getattr(kernels, kind), signature) for kind, signature in SIGNATURES.items()]
+    return [None if kernel is None else kernel.callback(signature, *parameters) for kernel, signature in pairs]
 
 
 def _nothing(_: Array, out: Array) -> None:
@@ -116,7 +111,8 @@ class _Guard:
             raise self.error
 
 
-def _numbers(bounds: Bounds) -> tuple[Array, Array]:
+def ipopt_numbers(bounds: Bounds) -> tuple[Array, Array]:
+    """Return lower and upper bounds as Ipopt takes them."""
     return np.maximum(bounds.low, -NOWHERE), np.minimum(bounds.high, NOWHERE)
 
 

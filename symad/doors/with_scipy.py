@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codegen.ir.sparsity import SparsityPattern
 from symad.doors.callbacks import Array, Bounds, Callbacks, Request, Solution, solution
 from symad.errors import ArgumentError
 from symad.extras import optional
@@ -32,10 +31,11 @@ def solved_by_scipy(
     if request.max_iterations is not None and method != "tnc":
         options["maxiter"] = request.max_iterations
     given: dict[str, Any] = {}
+    hessian = _hessian(callbacks)
     if method in SECOND:
-        given["hess"] = _hessian(callbacks, sparse=method != "trust-exact")  # which factorizes
+        given["hess"] = hessian if method != "trust-exact" else lambda x: hessian(x).toarray()  # which factorizes
     if method in PRODUCTS:
-        given["hessp"] = _Product(_hessian(callbacks))
+        given["hessp"] = _Product(hessian)
     if box.finite:
         given["bounds"] = scipy.Bounds(box.low, box.high)
     if constrained:
@@ -96,9 +96,9 @@ def _told(callbacks: Callbacks, box: Bounds, limits: Bounds, request: Request, m
     return told
 
 
-def _hessian(callbacks: Callbacks, *, sparse: bool = True) -> Any:
+def _hessian(callbacks: Callbacks) -> Any:
     nothing = np.zeros(callbacks.kernels.rows)
-    return lambda x: _symmetric(callbacks.hessian(x, nothing, 1.0), callbacks.hessian_pattern, sparse=sparse)
+    return lambda x: _symmetric(callbacks, x, nothing, 1.0)
 
 
 class _Product:
@@ -124,9 +124,10 @@ def _constraints(scipy: Any, callbacks: Callbacks, limits: Bounds, method: str) 
         )
 
     if method == "trust-constr":
-        return [
-            part(slice(None), jac=lambda x: pattern.scipy(callbacks.jacobian(x)).tocsr(), hess=_curvature(callbacks))
-        ]
+        return [part(
+            slice(None), jac=lambda x: pattern.scipy(callbacks.jacobian(x)).tocsr(),
+            hess=lambda x, multipliers: _symmetric(callbacks, x, np.ascontiguousarray(multipliers), 0.0),
+        )]  # fmt: skip
     equal = limits.low == limits.high
     return [
         part(rows, jac=lambda x, rows=rows: pattern.scipy(callbacks.jacobian(x)).toarray()[rows], hess=scipy.BFGS())
@@ -135,16 +136,9 @@ def _constraints(scipy: Any, callbacks: Callbacks, limits: Bounds, method: str) 
     ]
 
 
-def _curvature(callbacks: Callbacks) -> Any:
-    def curvature(x: Array, multipliers: Array) -> Any:
-        return _symmetric(callbacks.hessian(x, np.ascontiguousarray(multipliers), 0.0), callbacks.hessian_pattern)
-
-    return curvature
-
-
-def _symmetric(lower: Array, pattern: SparsityPattern, *, sparse: bool = True) -> Any:
-    """Return the whole matrix of which the lower triangle is given."""
-    matrix = pattern.scipy(lower).tocsr()
+def _symmetric(callbacks: Callbacks, x: Array, multipliers: Array, sigma: float) -> Any:
+    """Return the whole Hessian of the Lagrangian, whose lower triangle a kernel gives."""
+    matrix = callbacks.hessian_pattern.scipy(callbacks.hessian(x, multipliers, sigma)).tocsr()
     whole = matrix + matrix.T
     whole.setdiag(matrix.diagonal())
-    return whole if sparse else whole.toarray()
+    return whole

@@ -47,10 +47,18 @@ def integrated_by_cvode(
     events = asked.get("events") or []
     passed = {"eventsfn": _together(events), "num_events": len(events)} if events else {}
     options = {"max_num_steps": STEPS, **sparse, **passed, **by.options}
-    calls = _Calls(right, jac)
+
+    def slope(t: float, y: Array, out: Array) -> None:
+        out[:] = _finite(right(t, y), "the right-hand side", t)
+
+    def matrix_at(t: float, y: Array, _: Array, out: Array) -> None:
+        """Write the Jacobian, of a sparse one the entries column by column."""
+        entries = jac(t, y)
+        out[...] = _finite(entries if isinstance(entries, np.ndarray) else entries.data, "the Jacobian", t)
+
     with warnings.catch_warnings():  # that a pattern is for its own differences, which a Jacobian takes the place of
         warnings.filterwarnings("ignore", "Custom sparse Jacobian", UserWarning)
-        solver = cvode.CVODE(calls.slope, jacfn=calls.matrix, rtol=by.rtol, atol=by.atol_for(start.size), **options)
+        solver = cvode.CVODE(slope, jacfn=matrix_at, rtol=by.rtol, atol=by.atol_for(start.size), **options)
     with _threads(int(options.get("nthreads") or 1)) if sparse else nullcontext():
         solution = solver.solve(_times(span, wanted), start)
     reached, values = np.asarray(solution.t), np.asarray(solution.y).T
@@ -81,22 +89,6 @@ def _of_each(events: Sequence[Any], solution: Any) -> tuple[list[Array], list[Ar
         return [np.empty(0) for _ in events], [np.empty((0, np.shape(solution.y)[1])) for _ in events]
     rows = [np.asarray(solution.i_events)[:, k] != 0 for k in range(len(events))]
     return [np.asarray(solution.t_events)[of] for of in rows], [np.asarray(solution.y_events)[of] for of in rows]
-
-
-class _Calls:
-    """The functions that CVODE calls, which write into its arrays."""
-
-    def __init__(self, right: Callable[[float, Array], Array], jac: Callable[[float, Array], Any]) -> None:
-        self.right, self.jac = right, jac
-
-    def slope(self, t: float, y: Array, out: Array) -> None:
-        """Write the right-hand side."""
-        out[:] = _finite(self.right(t, y), "the right-hand side", t)
-
-    def matrix(self, t: float, y: Array, _: Array, out: Array) -> None:
-        """Write its Jacobian, of a sparse one the entries column by column."""
-        entries = self.jac(t, y)
-        out[...] = _finite(entries if isinstance(entries, np.ndarray) else entries.data, "the Jacobian", t)
 
 
 @contextmanager

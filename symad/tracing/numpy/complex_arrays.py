@@ -28,8 +28,8 @@ _MOVING: tuple[Any, ...] = (
 )  # fmt: skip
 _SEPARATE: tuple[Any, ...] = (np.atleast_1d, np.atleast_2d, np.atleast_3d)
 _METHODS = (
-    "copy", "cumsum", "diagonal", "dot", "mean", "prod", "ravel", "repeat", "squeeze", "swapaxes", "take", "trace",
-    "transpose",
+    "copy", "cumsum", "diagonal", "dot", "mean", "prod", "ravel", "repeat", "squeeze", "sum", "swapaxes", "take",
+    "trace", "transpose",
 )  # fmt: skip
 _JOINING: tuple[Any, ...] = (np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack)
 
@@ -56,20 +56,9 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         """The shape."""
         return np.shape(self.real)
 
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(np.size(self.real))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """complex128."""
-        return np.dtype(np.complex128)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: int(np.size(self.real)))
+    dtype = np.dtype(np.complex128)
 
     @property
     def T(self) -> ComplexArray:  # noqa: N802 (NumPy's name)
@@ -91,10 +80,6 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> ComplexArray:
         """Return the array in another shape."""
         return self._with(lambda part: part.reshape(*shape))
-
-    def sum(self, axis: Any = None) -> ComplexArray:
-        """Return sums."""
-        return self._with(lambda part: np.sum(part, axis=axis))
 
     def _with(self, function: Callable[[Any], Any]) -> ComplexArray:
         """Return what a function has of both parts: views of them as they are, else what is made anew."""
@@ -158,13 +143,10 @@ def _with_gaps(part: Any, model: Any) -> Any:
     if not isinstance(elements, np.ndarray) or not elements.ndim:
         return part
     like = elements if model is None else np.asarray(_elements(model))
-    if is_traced(part):
-        nodes = np.empty_like(like, dtype=np.complex128, shape=elements.shape).real.view(np.int64)
-        nodes[...] = elements
-        return wrap(nodes, part.scope)
-    numbers = np.empty_like(like, dtype=np.complex128, shape=elements.shape).real
-    numbers[...] = elements
-    return numbers
+    apart: Any = np.empty_like(like, dtype=np.complex128, shape=elements.shape).real
+    apart = apart.view(np.int64) if is_traced(part) else apart
+    apart[...] = elements
+    return wrap(apart, part.scope) if is_traced(part) else apart
 
 
 def in_its_order(array: Any, model: Any) -> Any:
@@ -270,10 +252,6 @@ def _divided(first: Any, second: Any) -> ComplexArray:
     return multiplied(first, (c / square, -d / square))
 
 
-def _absolute(value: Any) -> Any:
-    return np.hypot(*value)
-
-
 COMPLEX_UFUNCS: dict[str, Callable[..., Any]] = {
     "add": _added(np.add),
     "subtract": _added(np.subtract),
@@ -283,7 +261,7 @@ COMPLEX_UFUNCS: dict[str, Callable[..., Any]] = {
     "positive": lambda u: ComplexArray(*u),
     "conjugate": lambda u: ComplexArray(u[0], -u[1]),
     "square": lambda u: multiplied(u, u),
-    "absolute": _absolute,
+    "absolute": lambda u: np.hypot(*u),
 }
 COMPLEX_FUNCTIONS[np.real] = lambda val: val.real
 COMPLEX_FUNCTIONS[np.imag] = lambda val: val.imag

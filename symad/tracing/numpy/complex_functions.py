@@ -11,19 +11,9 @@ from typing import Any
 import numpy as np
 
 import codegen.special_heads as s
-from codegen.ir.program import Head
-from symad.tracing.numpy.complex_arrays import (
-    COMPLEX_FUNCTIONS,
-    COMPLEX_UFUNCS,
-    ComplexArray,
-    Parts,
-    multiplied,
-    parts,
-)
-from symad.tracing.values.array import wrap
-from symad.tracing.values.node_arrays import elementwise
+from symad.tracing.numpy.complex_arrays import COMPLEX_FUNCTIONS, COMPLEX_UFUNCS, ComplexArray, Parts, multiplied, parts
+from symad.tracing.numpy.select import applied
 from symad.tracing.values.node_builders import function
-from symad.tracing.values.node_operands import nodes_of, scope_of
 
 _MOST_FACTORS = 64  # of a power that is a product
 
@@ -72,22 +62,6 @@ def _product(z: Parts, count: int) -> ComplexArray:
     return COMPLEX_UFUNCS["divide"]((1.0, None), parts(product)) if count < 0 else product
 
 
-def _sin(z: Parts) -> ComplexArray:
-    return ComplexArray(np.sin(z[0]) * np.cosh(z[1]), np.cos(z[0]) * np.sinh(z[1]))
-
-
-def _cos(z: Parts) -> ComplexArray:
-    return ComplexArray(np.cos(z[0]) * np.cosh(z[1]), -np.sin(z[0]) * np.sinh(z[1]))
-
-
-def _sinh(z: Parts) -> ComplexArray:
-    return ComplexArray(np.sinh(z[0]) * np.cos(z[1]), np.cosh(z[0]) * np.sin(z[1]))
-
-
-def _cosh(z: Parts) -> ComplexArray:
-    return ComplexArray(np.cosh(z[0]) * np.cos(z[1]), np.sinh(z[0]) * np.sin(z[1]))
-
-
 def _tanh(z: Parts) -> ComplexArray:
     """(t + i u)/(1 + i t u) for t = tanh(a), u = tan(b)."""
     t, u = np.tanh(z[0]), np.tan(z[1])
@@ -117,27 +91,21 @@ def _equal(z: Parts, w: Parts) -> Any:
     return (z[0] == w[0]) & ((0.0 if z[1] is None else z[1]) == (0.0 if w[1] is None else w[1]))
 
 
-def _matrix_product(z: Parts, w: Parts) -> ComplexArray:
-    return multiplied(z, w, np.matmul)
-
-
 def _faddeeva(z: Parts) -> ComplexArray:
     """scipy.special.wofz."""
-    return ComplexArray(*(_applied(head, 0, z[0], 0.0 if z[1] is None else z[1]) for head in _FADDEEVA))
-
-
-_FADDEEVA = (s.faddeeva_real, s.faddeeva_imag)
-
-
-def _applied(head: Head, *values: Any) -> Any:
-    scope = scope_of(*values)
-    return wrap(elementwise(scope.graph, function(head), *[nodes_of(value, scope) for value in values]), scope)
+    heads = (s.faddeeva_real, s.faddeeva_imag)
+    return ComplexArray(*(applied(function(head), 0, z[0], 0.0 if z[1] is None else z[1]) for head in heads))
 
 
 COMPLEX_UFUNCS |= {
+    "sin": lambda z: ComplexArray(np.sin(z[0]) * np.cosh(z[1]), np.cos(z[0]) * np.sinh(z[1])),
+    "cos": lambda z: ComplexArray(np.cos(z[0]) * np.cosh(z[1]), -np.sin(z[0]) * np.sinh(z[1])),
+    "sinh": lambda z: ComplexArray(np.sinh(z[0]) * np.cos(z[1]), np.cosh(z[0]) * np.sin(z[1])),
+    "cosh": lambda z: ComplexArray(np.cosh(z[0]) * np.cos(z[1]), np.sinh(z[0]) * np.sin(z[1])),
     "exp": _exp, "log": _log, "log10": _scaled_log(1 / math.log(10)), "log2": _scaled_log(1 / math.log(2)),
-    "sqrt": _sqrt, "power": _power, "sin": _sin, "cos": _cos, "tan": _tan, "sinh": _sinh, "cosh": _cosh,
-    "tanh": _tanh, "reciprocal": lambda z: COMPLEX_UFUNCS["divide"]((1.0, None), z), "matmul": _matrix_product,
+    "sqrt": _sqrt, "power": _power, "tan": _tan, "tanh": _tanh,
+    "matmul": lambda z, w: multiplied(z, w, np.matmul),
+    "reciprocal": lambda z: COMPLEX_UFUNCS["divide"]((1.0, None), z),
     "isnan": _of_parts(np.isnan, np.logical_or), "isinf": _of_parts(np.isinf, np.logical_or),
     "isfinite": _of_parts(np.isfinite, np.logical_and), "equal": _equal,
     "not_equal": lambda z, w: ~_equal(z, w), "wofz": _faddeeva,

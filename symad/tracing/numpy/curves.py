@@ -6,13 +6,14 @@ Coefficients of polynomials stand highest power first.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from symad.tracing.numpy.reduce import is_traced, together, traced
-from symad.tracing.numpy.registry import implements
+from symad.tracing.numpy.registry import implements, stands_in_for
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.node_operands import holds_traced
 
@@ -77,6 +78,14 @@ def _edge(f: Any, near: Any, far: Any) -> Any:
     """Return the derivative at the first of three points, from the parabola through them."""
     both = near + far
     return -(near + both) / (near * both) * f[:1] + both / (near * far) * f[1:2] - near / (far * both) * f[2:]
+
+
+@stands_in_for("scipy.integrate.fixed_quad", held=())
+def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
+    """The integral by Gauss's rule of order n, between traced bounds; the integrand takes a vector."""
+    places, weights = np.polynomial.legendre.leggauss(n)
+    half = (b - a) / 2.0
+    return half * np.sum(weights * func(half * (places + 1.0) + a, *args), axis=-1), None
 
 
 @implements(np.interp)
@@ -169,8 +178,13 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     products = [
         np.dot(left[max(0, k - m + 1) : k + 1], right[max(0, k - n + 1) : k + 1][::-1]) for k in range(n + m - 1)
     ]
+    return np.stack(products[kept_of_convolution(n, m, mode)])
+
+
+def kept_of_convolution(n: int, m: int, mode: str) -> slice:
+    """Return what a mode keeps of a whole convolution of n and m elements."""
     start, count = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
-    return np.stack(products[start : start + count])
+    return slice(start, start + count)
 
 
 @implements(np.correlate)

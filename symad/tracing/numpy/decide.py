@@ -37,10 +37,6 @@ def _is_in(
     return ~is_in if invert else is_in
 
 
-def _all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    return np.all(np.isclose(a, b, rtol, atol, equal_nan))
-
-
 def _are_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     if np.shape(a1) != np.shape(a2):
         return False
@@ -71,7 +67,8 @@ def _place_of_numbers(function: Callable[..., Any], lost: float) -> Callable[...
 ANSWERING: dict[Callable[..., Any], Callable[..., Any]] = {
     np.nonzero: _nonzero,
     np.argwhere: lambda a: np.stack([part.settled() for part in _nonzero(np.atleast_1d(a))], axis=-1),
-    np.isin: _is_in, np.allclose: _all_close, np.array_equal: _are_equal, np.array_equiv: _are_equivalent,
+    np.isin: _is_in, np.array_equal: _are_equal, np.array_equiv: _are_equivalent,
+    np.allclose: lambda *args, **keywords: np.all(np.isclose(*args, **keywords)),
     np.nanargmax: _place_of_numbers(np.argmax, -np.inf), np.nanargmin: _place_of_numbers(np.argmin, np.inf),
 }  # fmt: skip
 
@@ -90,10 +87,9 @@ for _function, _form in ANSWERING.items():
     implements(_function)(_answering(_function, _form))
 
 
-@implements(np.extract)
-def extract(condition: Any, arr: Any) -> Any:
-    """The elements where the condition holds."""
-    return np.ravel(arr)[np.ravel(condition).astype(bool)]
+implements(np.extract)(lambda condition, arr: np.ravel(arr)[np.ravel(condition).astype(bool)])
+implements(np.result_type, np.common_type)(lambda *values: np.dtype(np.float64))  # that of traced values
+implements(np.array_repr, np.array_str, np.array2string)(lambda a, *args, **keywords: str(a))
 
 
 @implements(np.choose)
@@ -138,12 +134,6 @@ def _counted(places: Any, weights: Any, minlength: int) -> Any:
     return np.sum(np.where(here, 1 if weights is None else weights, 0), axis=1)
 
 
-@implements(np.result_type, np.common_type)
-def result_type(*values: Any) -> Any:
-    """float64, the dtype of traced values."""
-    return np.dtype(np.float64)
-
-
 def _of_real(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
     def handler(*args: Any, **keywords: Any) -> Any:
         check_real(f"np.{name}")
@@ -163,9 +153,3 @@ _OF_REAL: dict[str, Callable[..., Any]] = {  # traced values are real
 }
 for _name, _answer in _OF_REAL.items():
     implements(getattr(np, _name))(_of_real(_name, _answer))
-
-
-@implements(np.array_repr, np.array_str, np.array2string)
-def array_text(a: Any, *args: Any, **keywords: Any) -> str:
-    """The text of a traced array."""
-    return str(a)

@@ -47,10 +47,6 @@ def _mahalanobis(u: Any, v: Any, VI: Any) -> Any:  # noqa: N803 (SciPy's name)
     return np.sqrt(np.sum(((u - v) @ (VI if holds_traced((VI,)) else np.asarray(VI))) * (u - v), axis=-1))
 
 
-def _bray_curtis(u: Any, v: Any, w: Any = None) -> Any:
-    return _sum(np.abs(u - v), w) / _sum(np.abs(u + v), w)
-
-
 def _canberra(u: Any, v: Any, w: Any = None) -> Any:
     size = np.abs(u) + np.abs(v)
     return _sum(np.where(size == 0, 0.0, np.abs(u - v) / np.where(size == 0, 1.0, size)), w)
@@ -75,7 +71,7 @@ _METRICS: dict[str, _Distance] = {
     "minkowski": _minkowski,
     "mahalanobis": _mahalanobis,
     "seuclidean": lambda u, v, V: np.sqrt(np.sum((u - v) ** 2 / V, axis=-1)),  # noqa: N803
-    "braycurtis": _bray_curtis,
+    "braycurtis": lambda u, v, w=None: _sum(np.abs(u - v), w) / _sum(np.abs(u + v), w),
     "canberra": _canberra,
     "jensenshannon": _jensen_shannon,
 }

@@ -7,82 +7,57 @@ from __future__ import annotations
 
 import math
 import sys
-from fractions import Fraction
-from functools import partial, reduce
+from functools import reduce
+from typing import Any
 
 import sympy as sp
 
 import codegen.distribution_heads as d
 import codegen.heads as h
 import codegen.special_heads as s
-import symad.tracing.values.node_builders as op
 from codegen.ir.program import Head
-from symad.graph.graph import Graph
+from symad.tracing.numpy.formula_terms import HALF, Term, built, chosen, formula, of
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.node_builders import Build, composed, function
+from symad.tracing.values.node_builders import Build, function
 
 _KOLMOGOROV_TERMS = 6
 _KOLMOGOROV_MIDDLE = 0.8  # where both sums have all digits with these terms
 
 
-def _half(graph: Graph, u: int) -> int:
-    return op.multiply(graph, graph.number(Fraction(1, 2)), u)
+def _where_ordered(value: Term, argument: Term, *conditions: Term) -> Term:
+    """The value where all conditions hold; elsewhere NaN, and NaN are all derivatives."""
+    return chosen(reduce(_both, conditions), value, math.nan * (value + argument))
 
 
-def _one(graph: Graph) -> int:
-    return graph.number(1)
-
-
-def _where_ordered(graph: Graph, value: int, argument: int, *pairs: tuple[int, int]) -> int:
-    """The value where all pairs are in order; elsewhere NaN, and NaN are all derivatives."""
-    ordered = [UFUNCS["less_equal"](graph, *pair) for pair in pairs]
-    outside = op.multiply(graph, graph.number(math.nan), op.add(graph, value, argument))
-    return op.select(graph, reduce(partial(UFUNCS["logical_and"], graph), ordered), value, outside)
-
-
-def _chi_square(head: Head) -> Build:
-    """A distribution function of chi-square: an incomplete gamma function of (v/2, x/2)."""
-    return composed(lambda graph, v, u: graph.node(head, _half(graph, v), _half(graph, u)))
-
-
-def _gamma(head: Head) -> Build:
-    """A distribution function of gamma, of rate, shape and place."""
-    return composed(lambda graph, rate, shape, u: graph.node(head, shape, op.multiply(graph, rate, u)))
+def _both(left: Term, right: Term) -> Term:
+    return built(UFUNCS["logical_and"], left, right)
 
 
 def _variance_ratio(below: Head, above: Head) -> Build:
     """A distribution function of F: of the beta distribution at its share, or at what that leaves if it is smaller."""
 
-    def build(graph: Graph, first: int, second: int, u: int) -> int:
-        product, shapes = op.multiply(graph, first, u), (_half(graph, first), _half(graph, second))
-        whole = op.add(graph, second, product)
-        low = graph.node(below, *shapes, op.divide(graph, product, whole))
-        high = graph.node(above, *shapes[::-1], op.divide(graph, second, whole))
-        value = op.select(graph, graph.node(sp.StrictLessThan, product, second), low, high)
-        ends = graph.number(sys.float_info.min), graph.number(sys.float_info.max)
-        return _where_ordered(
-            graph, value, u, *[pair for v in (first, second) for pair in ((ends[0], v), (v, ends[1]))]
-        )
+    def terms(first: Term, second: Term, u: Term) -> Term:
+        product = first * u
+        whole = second + product
+        low = of(below, HALF * first, HALF * second, product / whole)
+        high = of(above, HALF * second, HALF * first, second / whole)
+        value = chosen(of(sp.StrictLessThan, product, second), low, high)
+        smallest, largest = sys.float_info.min, sys.float_info.max
+        return _where_ordered(value, u, *[end for v in (first, second) for end in (smallest <= v, v <= largest)])
 
-    return composed(build)
+    return formula(terms)
 
 
-def _variance_ratio_inverse(graph: Graph, first: int, second: int, p: int) -> int:
+def _variance_ratio_inverse(first: Term, second: Term, p: Term) -> Term:
     """second x / (first (1 - x)) at the beta distribution's x, of which 1 - x is found by itself."""
-    shapes = (_half(graph, first), _half(graph, second))
-    share = graph.node(d.betaincinv, *shapes, p)
-    rest = graph.node(d.betainccinv, *shapes[::-1], p)
-    return op.divide(graph, op.multiply(graph, second, share), op.multiply(graph, first, rest))
+    share = of(d.betaincinv, HALF * first, HALF * second, p)
+    rest = of(d.betainccinv, HALF * second, HALF * first, p)
+    return second * share / (first * rest)
 
 
 def _poisson(head: Head) -> Build:
     """A distribution function of Poisson: an incomplete gamma function of (floor(k) + 1, mean), k not below 0."""
-
-    def build(graph: Graph, k: int, mean: int) -> int:
-        inside = graph.node(head, op.add(graph, graph.node(sp.floor, k), _one(graph)), mean)
-        return _where_ordered(graph, inside, mean, (graph.number(0), k))
-
-    return composed(build)
+    return formula(lambda k, mean: _where_ordered(of(head, of(sp.floor, k) + 1, mean), mean, k >= 0))
 
 
 def _successes(head: Head, is_whole: bool = False) -> Build:
@@ -91,131 +66,94 @@ def _successes(head: Head, is_whole: bool = False) -> Build:
     The stated conditions are SciPy's; its distributions, of whole numbers, have their own.
     """
 
-    def build(graph: Graph, k: int, n: int, p: int) -> int:
-        count = k if is_whole else graph.node(sp.floor, k)
-        inside = graph.node(head, op.add(graph, count, _one(graph)), op.subtract(graph, n, count), p)
-        is_below, zero, one = head is s.betaincc, graph.number(0), _one(graph)
-        value = op.select(graph, UFUNCS["less"](graph, count, n), inside, one if is_below else zero)
+    def terms(k: Term, n: Term, p: Term) -> Term:
+        count = k if is_whole else of(sp.floor, k)
+        is_below = head is s.betaincc
+        value = chosen(count < n, of(head, count + 1, n - count, p), 1 if is_below else 0)
         if is_whole:
             return value
-        value = value if is_below else op.select(graph, UFUNCS["less"](graph, count, zero), one, value)
-        return _where_ordered(graph, value, p, (count, n), (zero, p), (p, one), *[(zero, count)] * is_below)
+        value = value if is_below else chosen(count < 0, 1, value)
+        return _where_ordered(value, p, count <= n, p >= 0, p <= 1, *[count >= 0] * is_below)
 
-    return composed(build)
-
-
-def _failures_below(head: Head) -> Build:
-    """A distribution function of failures before n successes: of beta with (n, k + 1)."""
-    return composed(lambda graph, k, n, p: graph.node(head, n, op.add(graph, k, _one(graph)), p))
+    return formula(terms)
 
 
-def _failures(graph: Graph, k: int, n: int, p: int) -> int:
+def _failures(k: Term, n: Term, p: Term) -> Term:
     """The probability of k failures before n successes, by its logarithm."""
-    one = _one(graph)
-    left, right = graph.node(h.xlogy, n, p), graph.node(s.xlog1py, k, op.negative(graph, p))
-    ways = op.add(graph, graph.node(s.betaln, op.add(graph, k, one), n), graph.node(sp.log, op.add(graph, k, n)))
-    return graph.node(sp.exp, op.subtract(graph, op.add(graph, left, right), ways))
-
-
-def _cauchy_quantile(sign: int) -> Build:
-    """place - scale / tan(pi p), or + for what is above."""
-
-    def build(graph: Graph, p: int, place: int, scale: int) -> int:
-        angle = op.multiply(graph, graph.number(math.pi), p)
-        turned = op.divide(graph, op.multiply(graph, graph.number(sign), scale), graph.node(sp.tan, angle))
-        return op.add(graph, place, turned)
-
-    return composed(build)
+    ways = of(s.betaln, k + 1, n) + of(sp.log, k + n)
+    return of(sp.exp, of(h.xlogy, n, p) + of(s.xlog1py, k, -p) - ways)
 
 
 # ---- Kolmogorov's distribution: two sums, of which one converges at once on either side of the middle
 
 
-def _sum(graph: Graph, terms: list[tuple[int, int]]) -> int:
-    """The sum of factor * exp(exponent)."""
-    total = graph.number(0)
-    for factor, exponent in terms:
-        total = op.add(graph, total, op.multiply(graph, factor, graph.node(sp.exp, exponent)))
+def _far_sum(u: Term, with_slope: bool) -> Any:
+    """2 sum (-1)**(k-1) exp(-2 k**2 u**2), which is what is above u; or the derivative of - it."""
+    square: Any = u * u
+    total: Any = 0
+    for k in range(1, _KOLMOGOROV_TERMS):
+        sign = 1 if k % 2 else -1
+        total = total + (8 * sign * k * k * u if with_slope else 2 * sign) * of(sp.exp, -2 * k * k * square)
     return total
 
 
-def _far_terms(graph: Graph, u: int, with_slope: bool) -> list[tuple[int, int]]:
-    """2 sum (-1)**(k-1) exp(-2 k**2 u**2), which is what is above u; or the derivative of - it."""
-    square, terms = op.multiply(graph, u, u), []
-    for k in range(1, _KOLMOGOROV_TERMS):
-        sign = 1 if k % 2 else -1
-        factor = graph.number(2 * sign)
-        if with_slope:
-            factor = op.multiply(graph, graph.number(8 * sign * k * k), u)
-        terms.append((factor, op.multiply(graph, graph.number(-2 * k * k), square)))
-    return terms
-
-
-def _near_terms(graph: Graph, u: int, with_slope: bool) -> list[tuple[int, int]]:
+def _near_sum(u: Term, with_slope: bool) -> Any:
     """sqrt(2 pi)/u sum exp(-(2k-1)**2 pi**2/(8 u**2)), which is what is below u; or its derivative."""
-    square, terms = op.multiply(graph, u, u), []
-    scale = op.divide(graph, graph.number(math.sqrt(2 * math.pi)), u)
+    square: Any = u * u
+    total: Any = 0
+    factor = scale = math.sqrt(2 * math.pi) / u
     for k in range(1, _KOLMOGOROV_TERMS):
         rate = (2 * k - 1) ** 2 * math.pi**2 / 8
-        exponent = op.divide(graph, graph.number(-rate), square)
-        factor = scale
-        if with_slope:
-            change = op.subtract(graph, op.divide(graph, graph.number(2 * rate), square), _one(graph))
-            factor = op.divide(graph, op.multiply(graph, scale, change), u)
-        terms.append((factor, exponent))
-    return terms
+        factor = scale * (2 * rate / square - 1) / u if with_slope else scale
+        total = total + factor * of(sp.exp, -rate / square)
+    return total
 
 
-def _kolmogorov(graph: Graph, u: int, far: int, near: int, at_zero: int) -> int:
-    inside = op.select(graph, UFUNCS["less"](graph, u, graph.number(_KOLMOGOROV_MIDDLE)), near, far)
-    return op.select(graph, UFUNCS["less_equal"](graph, u, graph.number(0)), graph.number(at_zero), inside)
+def _kolmogorov(kind: str) -> Build:
+    """What is above u, what is below it, or the derivative of what is above."""
+
+    def terms(u: Term) -> Term:
+        far, near = _far_sum(u, kind == "slope"), _near_sum(u, kind == "slope")
+        if kind == "above":
+            near = 1 - near
+        elif kind == "below":
+            far = 1 - far
+        else:
+            far, near = -far, -near
+        return chosen(u <= 0, 1 if kind == "above" else 0, chosen(u < _KOLMOGOROV_MIDDLE, near, far))
+
+    return formula(terms)
 
 
-def _kolmogorov_above(graph: Graph, u: int) -> int:
-    far, near = _sum(graph, _far_terms(graph, u, False)), _sum(graph, _near_terms(graph, u, False))
-    return _kolmogorov(graph, u, far, op.subtract(graph, _one(graph), near), 1)
-
-
-def _kolmogorov_below(graph: Graph, u: int) -> int:
-    far, near = _sum(graph, _far_terms(graph, u, False)), _sum(graph, _near_terms(graph, u, False))
-    return _kolmogorov(graph, u, op.subtract(graph, _one(graph), far), near, 0)
-
-
-def _kolmogorov_slope(graph: Graph, u: int) -> int:
-    """The derivative of what is above u."""
-    far, near = _sum(graph, _far_terms(graph, u, True)), _sum(graph, _near_terms(graph, u, True))
-    return _kolmogorov(graph, u, op.negative(graph, far), op.negative(graph, near), 0)
-
-
-UFUNCS |= {head.__name__: function(head) for head in (s.stdtr, s.betainc, s.betaincc, s.gammainc, s.gammaincc)}
 UFUNCS |= {
     head.__name__: function(head)
-    for head in (d.gammaincinv, d.gammainccinv, d.betaincinv, d.betainccinv, d.stdtrit, d.ndtri_exp)
-}
+    for head in (
+        s.stdtr, s.betainc, s.betaincc, s.gammainc, s.gammaincc, d.gammaincinv, d.gammainccinv, d.betaincinv,
+        d.betainccinv, d.stdtrit, d.ndtri_exp,
+    )
+}  # fmt: skip
 UFUNCS |= {
-    "_beta_ppf": composed(lambda graph, p, a, b: graph.node(d.betaincinv, a, b, p)),
-    "_cauchy_ppf": _cauchy_quantile(-1),
-    "_cauchy_isf": _cauchy_quantile(1),
-    "chdtr": _chi_square(s.gammainc),
-    "chdtrc": _chi_square(s.gammaincc),
-    "chdtri": composed(
-        lambda graph, v, p: op.multiply(graph, graph.number(2), graph.node(d.gammainccinv, _half(graph, v), p))
-    ),
-    "gdtr": _gamma(s.gammainc),
-    "gdtrc": _gamma(s.gammaincc),
+    "_beta_ppf": formula(lambda p, a, b: of(d.betaincinv, a, b, p)),
+    "_cauchy_ppf": formula(lambda p, place, scale: place + -1 * scale / of(sp.tan, math.pi * p)),
+    "_cauchy_isf": formula(lambda p, place, scale: place + 1 * scale / of(sp.tan, math.pi * p)),
+    "chdtr": formula(lambda v, u: of(s.gammainc, HALF * v, HALF * u)),  # chi-square, by an incomplete gamma function
+    "chdtrc": formula(lambda v, u: of(s.gammaincc, HALF * v, HALF * u)),
+    "chdtri": formula(lambda v, p: 2 * of(d.gammainccinv, HALF * v, p)),
+    "gdtr": formula(lambda rate, shape, u: of(s.gammainc, shape, rate * u)),
+    "gdtrc": formula(lambda rate, shape, u: of(s.gammaincc, shape, rate * u)),
     "fdtr": _variance_ratio(s.betainc, s.betaincc),
     "fdtrc": _variance_ratio(s.betaincc, s.betainc),
-    "fdtri": composed(_variance_ratio_inverse),
+    "fdtri": formula(_variance_ratio_inverse),
     "pdtr": _poisson(s.gammaincc),
     "pdtrc": _poisson(s.gammainc),
     "bdtr": _successes(s.betaincc),
     "bdtrc": _successes(s.betainc),
     "_binom_cdf": _successes(s.betaincc, is_whole=True),
     "_binom_sf": _successes(s.betainc, is_whole=True),
-    "_nbinom_pmf": composed(_failures),
-    "_nbinom_cdf": _failures_below(s.betainc),
-    "_nbinom_sf": _failures_below(s.betaincc),
-    "kolmogorov": composed(_kolmogorov_above),
-    "_kolmogc": composed(_kolmogorov_below),
-    "_kolmogp": composed(_kolmogorov_slope),
+    "_nbinom_pmf": formula(_failures),
+    "_nbinom_cdf": formula(lambda k, n, p: of(s.betainc, n, k + 1, p)),  # of failures before n successes
+    "_nbinom_sf": formula(lambda k, n, p: of(s.betaincc, n, k + 1, p)),
+    "kolmogorov": _kolmogorov("above"),
+    "_kolmogc": _kolmogorov("below"),
+    "_kolmogp": _kolmogorov("slope"),
 }

@@ -16,11 +16,10 @@ import numpy as np
 from symad.tracing.calling.running import callee
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.select import applied
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.array import wrap
-from symad.tracing.values.constant_nodes import constant
-from symad.tracing.values.node_arrays import elementwise
-from symad.tracing.values.node_operands import holds_traced, nodes_of
+from symad.tracing.values.array import numbers_of_constants
+from symad.tracing.values.node_operands import holds_traced
 
 Method = Callable[..., Any]
 
@@ -151,17 +150,12 @@ def lazyselect(condlist: Any, choicelist: Any, arrays: Any, default: Any = 0) ->
 _Normal = tuple[int, Any, Callable[[Any], Any], Any, Any]  # dimensions, mean, whitening, log determinant, covariance
 
 
-def _known(a: Any) -> Any:
-    """Return the numbers of a traced array of constants, as one that the user's function makes; others as they are."""
-    array: Any = np.atleast_1d(a)
-    constants = all(constant(a.scope.graph, node) is not None for node in array.nodes.ravel().tolist())
-    return np.reshape(np.asarray(array, dtype=float), np.shape(a)) if constants else a
-
-
 def _normal(self: Any, mean: Any, cov: Any, allow_singular: Any) -> _Normal:
     """Return what a density consists of: by SciPy's factors of plain covariances, by Cholesky's of traced ones."""
     mean = None if mean is None else _array(mean)
-    cov = _known(traced(cov)) if holds_traced((cov,)) else cov
+    cov = traced(cov) if holds_traced((cov,)) else cov
+    numbers = numbers_of_constants(cov)  # of an array that the user's function makes
+    cov = cov if numbers is None else numbers
     if not holds_traced((cov,)):
         plain = None if mean is None else np.zeros(np.shape(mean))
         dimensions, zeros, known = self._process_parameters(plain, cov, allow_singular)
@@ -200,22 +194,14 @@ def normal_logpdf(self: Any, x: Any, mean: Any = None, cov: Any = 1, allow_singu
     return _log_density(x, _normal(self, mean, cov, allow_singular))
 
 
-@stands_in_for(f"{_NORMAL}_gen.pdf")
-def normal_pdf(self: Any, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Any:
-    """The density of normally distributed vectors."""
-    return np.exp(_log_density(x, _normal(self, mean, cov, allow_singular)))
-
-
 @stands_in_for(f"{_NORMAL}_frozen.logpdf")
 def frozen_normal_logpdf(self: Any, x: Any) -> Any:
     """The logarithm of the density of vectors whose mean and covariances are known."""
     return _log_density(x, (self.dim, self.mean, self.cov_object.whiten, self.cov_object.log_pdet, self.cov_object))
 
 
-@stands_in_for(f"{_NORMAL}_frozen.pdf")
-def frozen_normal_pdf(self: Any, x: Any) -> Any:
-    """The density of vectors whose mean and covariances are known."""
-    return np.exp(frozen_normal_logpdf(self, x))
+stands_in_for(f"{_NORMAL}_gen.pdf")(lambda *args, **keywords: np.exp(normal_logpdf(*args, **keywords)))
+stands_in_for(f"{_NORMAL}_frozen.pdf")(lambda self, x: np.exp(frozen_normal_logpdf(self, x)))
 
 
 @stands_in_for("scipy.stats._continuous_distns._log_diff")
@@ -229,8 +215,8 @@ def log_gauss_mass(a: Any, b: Any) -> Any:
     """The logarithm of the normal probability between a and b: in tails by the left one, as SciPy takes it."""
     is_right = a > 0
     low, high = np.where(is_right, -b, a), np.where(is_right, -a, b)
-    tail = log_difference(_applied("log_ndtr", high), _applied("log_ndtr", low))
-    center = np.log1p(-_applied("ndtr", a) - _applied("ndtr", -b))
+    tail = log_difference(applied(UFUNCS["log_ndtr"], high), applied(UFUNCS["log_ndtr"], low))
+    center = np.log1p(-applied(UFUNCS["ndtr"], a) - applied(UFUNCS["ndtr"], -b))
     return np.where((b <= 0) | is_right, tail, center)
 
 
@@ -250,9 +236,3 @@ def truncnorm_logcdf(self: Any, x: Any, a: Any, b: Any) -> Any:
 def truncnorm_logsf(self: Any, x: Any, a: Any, b: Any) -> Any:
     """The same of what is above x."""
     return _log_share(log_gauss_mass(x, b), log_gauss_mass(a, x), log_gauss_mass(a, b))
-
-
-def _applied(name: str, value: Any) -> Any:
-    """Return a special function of traced or ordinary values."""
-    array = traced(value)
-    return wrap(elementwise(array.scope.graph, UFUNCS[name], nodes_of(array, array.scope)), array.scope)

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of any length, over one axis or several.
+"""`np.fft` on traced arrays: discrete Fourier transforms of any length. Complex results are `ComplexArray`s.
 
 A transform is a few passes of small matrices and factors of modulus 1, each of which is an operation on whole arrays:
 so it has derivatives, kernels and straight lines as they have. One of a length with a large prime factor is a
@@ -15,8 +15,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
+from symad.tracing.numpy.complex_arrays import ComplexArray, in_its_order, made, parts, transforms
+from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.node_arrays import loops_on
 from symad.tracing.values.traced import Traced
 
@@ -26,12 +29,12 @@ PRIME = 31
 Pair = tuple[Any, Any]  # real and imaginary parts
 
 
-def transform(parts: Pair, *, back: bool = False) -> Pair:
+def transform(pair: Pair, *, back: bool = False) -> Pair:
     """Return the sums of a complex array along its first axis with exp(-2 pi i j k / n), or with exp(2 pi i j k / n).
 
     An imaginary part of None is zero.
     """
-    real, imaginary = parts
+    real, imaginary = pair
     n = len(real)
     if n < 2:
         return real, np.zeros_like(real) if imaginary is None else imaginary
@@ -126,3 +129,69 @@ def _by_chirp(real: Any, imaginary: Any, back: bool) -> Pair:
     u, v = transform((u * factors.real - v * factors.imag, u * factors.imag + v * factors.real), back=True)
     u, v = u[:n], v[:n]
     return u * c - v * s, u * s + v * c
+
+
+# ---- np.fft
+
+
+def along(value: Any, n: Any, axis: Any, norm: Any, *, back: bool) -> ComplexArray:
+    """Return the transform along an axis, of the first n elements or of all with zeros behind them."""
+    check_real("np.fft")
+    real, imaginary = parts(value)
+    axis = normalize_axis_index(axis, np.ndim(real))
+    n = _length(np.shape(real)[axis] if n is None else n)
+    given = [None if part is None else resized(np.moveaxis(part, axis, 0), n) for part in (real, imaginary)]
+    transformed = transform((given[0], given[1]), back=back)
+    factor = _factor(norm, n, back=back)
+    first, second = (np.moveaxis(part if factor == 1 else part * factor, 0, axis) for part in transformed)
+    return made(first, second, real)
+
+
+def resized(values: Any, n: int) -> Any:
+    """Return the first n elements of an array, with zeros behind what is there."""
+    if len(values) >= n:
+        return values[:n]
+    return np.concatenate([values, np.zeros((n - len(values), *np.shape(values)[1:]))])
+
+
+def _length(n: Any) -> int:
+    if n < 1:
+        raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+    return int(n)
+
+
+def _factor(norm: Any, n: int, *, back: bool) -> float:
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+    scaled = "forward" if back else "backward"
+    return n**-0.5 if norm == "ortho" else 1.0 if (norm or "backward") == scaled else 1 / n
+
+
+transforms(np.fft.fft)(lambda a, n=None, axis=-1, norm=None, out=None: along(a, n, axis, norm, back=False))
+transforms(np.fft.ifft)(lambda a, n=None, axis=-1, norm=None, out=None: along(a, n, axis, norm, back=True))
+
+
+@transforms(np.fft.rfft)
+def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> ComplexArray:
+    """The first half of the transform of a real axis."""
+    transformed = along(a.real, n, axis, norm, back=False)
+    half = transformed.shape[axis] // 2 + 1
+    first, second = (np.moveaxis(np.moveaxis(part, axis, 0)[:half], 0, axis) for part in parts(transformed))
+    return made(first, second, a)
+
+
+@transforms(np.fft.irfft)
+def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    """The real inverse transform of the first half of an axis; imaginary parts of what is real there are left out."""
+    given: list[Any] = [None if part is None else np.moveaxis(part, axis, 0) for part in parts(a)]
+    real, imaginary = given
+    n = _length(2 * (len(real) - 1) if n is None else n)
+    half = resized(real, n // 2 + 1)
+    whole = np.concatenate([half, half[1 : (n + 1) // 2][::-1]])
+    other = None
+    if imaginary is not None:
+        inner = resized(imaginary, n // 2 + 1)[1 : (n + 1) // 2]
+        zero = np.zeros((1, *np.shape(real)[1:]))
+        other = np.concatenate([zero, inner, *[zero] * (n % 2 == 0), -inner[::-1]])[:n]
+    real_part, _ = transform((whole, other), back=True)
+    return in_its_order(np.moveaxis(real_part * _factor(norm, n, back=True), 0, axis), parts(a)[0])

@@ -11,8 +11,6 @@ from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import implements
 from symad.tracing.values.traced import refuse_function
 
-_Edges = list[Any]
-
 
 def _edges(a: Any, bins: Any, bounds: Any) -> Any:
     """Return the edges of bins: those given, or so many of one width between the extremes."""
@@ -35,7 +33,7 @@ def _members(a: Any, edges: Any) -> Any:
     return inside | (is_last & (a == upper))
 
 
-def _densities(counts: Any, edges: _Edges) -> Any:
+def _densities(counts: Any, edges: list[Any]) -> Any:
     """Return counts as a density: divided by their sum, and by the volumes of the bins."""
     density = counts / np.sum(counts)
     for k, its in enumerate(edges):

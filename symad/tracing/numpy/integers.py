@@ -50,14 +50,6 @@ def _and(left: Any, right: Any) -> Any:
     return sum(2**k * _bit(value, k) for k in bits)
 
 
-def _or(left: Any, right: Any) -> Any:
-    return left + right - _and(left, right)
-
-
-def _xor(left: Any, right: Any) -> Any:
-    return left + right - 2 * _and(left, right)
-
-
 def _bit_count(value: Any) -> Any:
     size = np.abs(value)
     return sum(_bit(size, k) for k in range(BITS))
@@ -81,15 +73,12 @@ def _multiple(left: Any, right: Any) -> Any:
     return np.where(divisor == 0, 0, np.abs(left * right) / np.where(divisor == 0, 1, divisor))
 
 
-def _shifted(value: Any, by: Any) -> Any:
-    """A number times a power of two, in a form that is seen to be whole."""
-    return np.trunc(value * 2.0**by) if is_traced(by) else value * np.left_shift(1, by)
-
-
 INTEGERS: dict[str, Callable[..., Any]] = {
-    "bitwise_and": _and, "bitwise_or": _or, "bitwise_xor": _xor, "invert": lambda u: -u - 1,
-    "left_shift": _shifted, "right_shift": lambda u, n: np.floor(u / 2.0**n),
-    "bitwise_count": _bit_count, "gcd": _divisor, "lcm": _multiple,
+    "bitwise_and": _and, "gcd": _divisor, "lcm": _multiple, "invert": lambda u: -u - 1,
+    "bitwise_or": lambda u, v: u + v - _and(u, v), "bitwise_xor": lambda u, v: u + v - 2 * _and(u, v),
+    "left_shift": lambda u, n: np.trunc(u * 2.0**n) if is_traced(n) else u * np.left_shift(1, n),  # seen to be whole
+    "right_shift": lambda u, n: np.floor(u / 2.0**n),
+    "bitwise_count": _bit_count,
 }  # fmt: skip
 _OF_TRUTHS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
 

@@ -57,16 +57,16 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         raise np.linalg.LinAlgError(f"a matrix or a stack of them is needed, not an array of shape {a.shape}")
     a, scale = scaled(a) if a.size else (a, 1)
     m, n = a.shape[-2:]
-    if (m == n or mode != "complete") and m and n and _whole(_first_of(a)) is not None:
-        packed = per_matrix(lambda matrix: np.concatenate([np.ravel(part) for part in _factors("qr", matrix)]), a)
-        size, stack = min(m, n), a.shape[:-2]
-        packed = packed + _no_slope(a, np.reshape(packed[..., m * size :], (*stack, size, n)))[..., None]
-        upper = np.reshape(packed[..., m * size :], (*stack, size, n)) * scale
-        return upper if mode == "r" else _QR_RESULT(np.reshape(packed[..., : m * size], (*stack, m, size)), upper)
-    size = m if mode == "complete" else min(m, n)
-    both = per_matrix(lambda matrix: _checked("qr", matrix, np.eye(m)), a)
-    mark = _no_slope(a, both[..., :size, :n])
-    both = both + mark[..., None, None]
+    by_lapack = (m == n or mode != "complete") and m and n and _whole(a[(0,) * (a.ndim - 2)]) is not None
+
+    def one(matrix: Any) -> Any:
+        if not by_lapack:
+            return _checked("qr", matrix, np.eye(m))
+        q, r = _factors("qr", matrix)
+        return np.concatenate([r, q.T], axis=1)
+
+    both, size = per_matrix(one, a), m if mode == "complete" else min(m, n)
+    both = both + _no_slope(a, both[..., :size, :n])[..., None, None]
     upper = np.triu(both[..., :size, :n]) * scale
     return upper if mode == "r" else _QR_RESULT(np.matrix_transpose(both[..., :size, n:]), upper)
 
@@ -83,10 +83,6 @@ def _no_slope(a: Any, upper: Any) -> Any:
     marked = np.isnan(np.sum(_independent(np.reshape(square, (-1, size, size)), a.shape[-2]), axis=(1, 2)))
     kink = np.sqrt(0.0 * np.sum(a, axis=(-2, -1)) ** 2)
     return np.where(np.reshape(marked, a.shape[:-2]), kink, 0.0)
-
-
-def _first_of(a: Any) -> Any:
-    return a[(0,) * (a.ndim - 2)]
 
 
 def _whole(a: Any) -> Any:
@@ -135,16 +131,11 @@ def _checked(name: str, a: Any, right: Any) -> Any:
 
 
 def _check_rank(name: str, a: Any) -> None:
-    rank = known_values(a, _rank)
+    rank = known_values(a, lambda m: np.linalg.matrix_rank(m) if np.isfinite(m).all() else min(m.shape))
     if rank is not None and rank < min(a.shape):
         refuse_function(
             f"np.linalg.{name} of a matrix without full rank", "the result has no derivative there", "remove columns"
         )
-
-
-def _rank(matrix: Any) -> int:
-    """Return the rank of a matrix; one with entries that are not finite has the full one."""
-    return int(np.linalg.matrix_rank(matrix)) if np.isfinite(matrix).all() else min(matrix.shape)
 
 
 @implements(np.linalg.lstsq)

@@ -45,22 +45,20 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     return as_integers(wrap(np.moveaxis(order_of, -1, axis), a.scope))
 
 
-@implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """The place of the first of the largest elements; NaN is larger than any."""
-    plain = known(a)
-    if plain is not None:
-        return np.argmax(plain, axis=axis, out=out, keepdims=keeps_axes(keepdims))
-    return as_integers(_extreme(a, axis, out, keepdims, smallest=False))
+def _place(function: Callable[..., Any]) -> None:
+    """Register the place of the first of the largest or smallest elements; NaN is beyond any."""
+
+    def handler(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        plain = known(a)
+        if plain is not None:
+            return function(plain, axis=axis, out=out, keepdims=keeps_axes(keepdims))
+        return as_integers(_extreme(a, axis, out, keepdims, smallest=function is np.argmin))
+
+    implements(function)(handler)
 
 
-@implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """The place of the first of the smallest elements; NaN is smaller than any."""
-    plain = known(a)
-    if plain is not None:
-        return np.argmin(plain, axis=axis, out=out, keepdims=keeps_axes(keepdims))
-    return as_integers(_extreme(a, axis, out, keepdims, smallest=True))
+_place(np.argmax)
+_place(np.argmin)
 
 
 def _along(a: Any, axis: int | None) -> tuple[Any, int]:
@@ -90,12 +88,6 @@ def _extreme(a: Any, axis: Any, out: Any, keepdims: Any, *, smallest: bool) -> A
     return delivered(np.reshape(extremes, shape) if keeps_axes(keepdims) else extremes[..., 0][()], out)
 
 
-@implements(np.argpartition)
-def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """Places with that of the kth in its sorted place (here: all of them)."""
-    return argsort(a, axis, kind="stable", order=order)
-
-
 @implements(np.sort)
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The elements in the order of their values."""
@@ -106,10 +98,9 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     return wrap(in_order_of(ordered.nodes, a.nodes), ordered.scope) if is_traced(ordered) else ordered
 
 
-@implements(np.partition)
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The elements with the kth in its sorted place (here: all of them)."""
-    return sort(a, axis)
+# with the kth in its sorted place; here all of them are
+implements(np.argpartition)(lambda a, kth, axis=-1, kind=None, order=None: argsort(a, axis, "stable", order))
+implements(np.partition)(lambda a, kth, axis=-1, kind=None, order=None: sort(a, axis))
 
 
 @implements(np.lexsort)
@@ -139,9 +130,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         raise ValueError(f"side must be 'left' or 'right' (got {side!r})")
     a, v = together(a, v)
     if a.ndim != 1:
-        raise ValueError(
-            "object too deep for desired array" if a.ndim else "object of too small depth for desired array"
-        )
+        raise ValueError(f"object {'too deep' if a.ndim else 'of too small depth'} for desired array")
     a = a if sorter is None else np.take(a, sorter)
     others = nodes_of(v, a.scope)
     insertions = places.inserted(a.scope.graph, a.nodes, others.ravel(), side == "right", "np.searchsorted")
@@ -221,7 +210,7 @@ def _whole(name: str, indices: Any) -> Any:
     return nodes_of(indices, indices.scope)
 
 
-def _rows(a: Any, axis: Any) -> tuple[Any, list[int]]:
+def merged_axes(a: Any, axis: Any) -> tuple[Any, list[int]]:
     """Return an array with the given axes merged into a last one, and its shape with those axes of length 1."""
     a = traced(a)
     axes = normalize_axis_tuple(range(a.ndim) if axis is None else axis, a.ndim)
@@ -293,7 +282,7 @@ def _quantile(quantiles: Callable[[Any, Any, Any], Any], scale: float) -> Callab
         if weights is not None:
             refuse_function("np.quantile with weights", "only unweighted quantiles are traced")
         q = np.asarray(q, dtype=float) / scale
-        rows, shape = _rows(a, axis)
+        rows, shape = merged_axes(a, axis)
         if not rows.shape[-1] and (method == MEDIAN or quantiles is _quantiles_of_numbers):  # NaN; NumPy warns
             value = np.broadcast_to(np.sum(rows, axis=-1) * np.nan, (*q.shape, *rows.shape[:-1]))
         else:

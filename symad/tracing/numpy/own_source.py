@@ -39,7 +39,7 @@ FUNCTIONS: tuple[Function, ...] = (
     np.diff, np.trapezoid, np.unwrap, np.logspace, np.polyval, np.polyadd, np.polysub, np.polyder,
     np.polyint, np.polyfit,
     # choices
-    np.nan_to_num, np.angle, np.flatnonzero,
+    np.nan_to_num, np.angle, np.flatnonzero, np.isclose,
     # elements and places
     np.append, np.apply_over_axes, np.apply_along_axis, np.diag_indices_from, np.triu_indices_from,
     np.tril_indices_from,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -90,10 +91,7 @@ def _count(shape: tuple[int, ...], axis: Any, keepdims: Any, where: Any) -> Any:
     """Return how many elements are reduced; with a mask, how many of them for each result."""
     if where is not np._NoValue:
         return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=keeps_axes(keepdims))
-    count = 1
-    for k in node_arrays.normalized_axes(axis, len(shape)):
-        count *= shape[k]
-    return count
+    return math.prod(shape[k] for k in node_arrays.normalized_axes(axis, len(shape)))
 
 
 @implements(np.mean)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from symad.tracing.numpy.complex_arrays import COMPLEX_FUNCTIONS, in_its_order, made, parts
-from symad.tracing.numpy.fourier import radices, transform
-from symad.tracing.numpy.fourier_functions import resized
+from symad.tracing.numpy.curves import kept_of_convolution
+from symad.tracing.numpy.fourier import radices, resized, transform
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.scipy_forms import arguments_of, scipy_form
 from symad.tracing.values.traced import TracedComplex, refuse_function
 
 _TRANSFORMS = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
@@ -20,19 +21,16 @@ _DIRECT = 256  # products in a convolution of vectors that are added up as they 
 
 
 class Complex:
-    """The form of a function that takes complex arrays too."""
+    """The form of a function of `scipy.fft` that takes complex arrays too, by that of `np.fft`."""
 
-    def __init__(self, handler: Callable[..., Any]) -> None:
-        self.handler = handler
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def __call__(self, x: Any, s: Any = None, axes: Any = None, norm: Any = None, *others: Any, **keywords: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Return the transform; how it is carried out is nobody's business."""
-        sizes, places = keywords.pop("n", keywords.pop("s", s)), keywords.pop("axis", keywords.pop("axes", axes))
-        return in_rows(self.handler(x, sizes, norm=norm, **({} if places is None else self.where(places))))
-
-    def where(self, places: Any) -> dict[str, Any]:
-        """Return the axes by their name."""
-        return {"axis": places} if isinstance(places, int) else {"axes": places}
+        given = arguments_of(f"scipy.fft.{self.name}", args, keywords)
+        options = {name: given[name] for name in ("n", "s", "axis", "axes", "norm") if name in given}
+        return in_rows(COMPLEX_FUNCTIONS[getattr(np.fft, self.name)](given["x"], **options))
 
 
 def in_rows(array: Any) -> Any:
@@ -47,14 +45,14 @@ def takes_complex(form: Callable[..., Any], values: Sequence[Any]) -> bool:
 
 
 for _name in _TRANSFORMS:
-    stands_in_for(f"scipy.fft.{_name}")(Complex(COMPLEX_FUNCTIONS[getattr(np.fft, _name)]))
+    stands_in_for(f"scipy.fft.{_name}")(Complex(_name))
 
 
-def _real_transform(name: str, transform_of: Callable[[str, Any, int, bool], Any], *, back: bool) -> None:
-    def handler(x: Any, type: Any = 2, n: Any = None, axis: Any = -1, norm: Any = None, overwrite_x: Any = False,
-                workers: Any = None, orthogonalize: Any = None) -> Any:  # fmt: skip
-        if type not in (1, 2, 3) or orthogonalize is not None or norm not in (None, "backward", "ortho", "forward"):
-            refuse_function(f"scipy.fft.{name}", "traced are types 1, 2 and 3, with orthogonalize=None", "use another")
+def _real_transform(name: str, transform_of: Callable[[Any, int, bool], Any], *, back: bool) -> None:
+    @scipy_form(f"scipy.fft.{name}")
+    def handler(x: Any, type: Any = 2, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+        if type not in (1, 2, 3) or norm not in (None, "backward", "ortho", "forward"):
+            refuse_function(f"scipy.fft.{name}", "traced are types 1, 2 and 3", "use another")
         x = traced(x)
         axis = normalize_axis_index(axis, x.ndim)
         moved = np.moveaxis(x, axis, 0)
@@ -62,20 +60,18 @@ def _real_transform(name: str, transform_of: Callable[[str, Any, int, bool], Any
         kind, scaled = {1: 1, 2: 3, 3: 2}[type] if back else type, norm == "ortho"
         if scaled and type == 1:
             refuse_function(f"scipy.fft.{name} of type 1", 'norm="ortho" is not traced there', "scale it yourself")
-        transformed = transform_of(name, moved, kind, scaled)
+        transformed = transform_of(moved, kind, scaled)
         if not scaled and (norm or "backward") == ("backward" if back else "forward"):
             length = len(moved) + (0 if type != 1 else -1 if "c" in name else 1)
             transformed = transformed / (2 * length)
         return in_rows(np.moveaxis(transformed, 0, axis))
-
-    stands_in_for(f"scipy.fft.{name}")(handler)
 
 
 def _column(values: Any, like: Any) -> Any:
     return np.reshape(values, (-1,) + (1,) * (np.ndim(like) - 1))
 
 
-def _cosines(name: str, x: Any, kind: int, scaled: bool) -> Any:
+def _cosines(x: Any, kind: int, scaled: bool) -> Any:
     """Return cosine transforms along the first axis: as the transform of what goes on evenly."""
     n = len(x)
     if kind == 1:
@@ -88,30 +84,28 @@ def _cosines(name: str, x: Any, kind: int, scaled: bool) -> Any:
     if kind == 2:
         real, imaginary = transform((np.concatenate([x, x[::-1]]), None))
         return (real[:n] * np.cos(angles) + imaginary[:n] * np.sin(angles)) * _column(weights, x)
-    weights[1:] *= 1 if scaled else 2
-    weights[1:] *= 2 if scaled else 1
+    weights[1:] *= 2
     given = x * _column(weights, x)
     wide = [np.concatenate([given * part, np.zeros(np.shape(x))]) for part in (np.cos(angles), np.sin(angles))]
     return transform((wide[0], wide[1]), back=True)[0][:n]
 
 
-def _sines(name: str, x: Any, kind: int, scaled: bool) -> Any:
+def _sines(x: Any, kind: int, scaled: bool) -> Any:
     """Return sine transforms, by those of cosines."""
     n = len(x)
     if kind == 1:
         zero = np.zeros((1, *np.shape(x)[1:]))
         return -transform((np.concatenate([zero, x, zero, -x[::-1]]), None))[1][1 : n + 1]
     signs = _column(1.0 - 2.0 * (np.arange(n) % 2), x)
-    return _cosines(name, x * signs, 2, scaled)[::-1] if kind == 2 else _cosines(name, x[::-1], 3, scaled) * signs
+    return _cosines(x * signs, 2, scaled)[::-1] if kind == 2 else _cosines(x[::-1], 3, scaled) * signs
 
 
-for _name, _one, _back in (
-    ("dct", _cosines, False), ("idct", _cosines, True), ("dst", _sines, False), ("idst", _sines, True),
-):  # fmt: skip
-    _real_transform(_name, _one, back=_back)
+for _name, _one in (("dct", _cosines), ("dst", _sines)):
+    _real_transform(_name, _one, back=False)
+    _real_transform(f"i{_name}", _one, back=True)
 
 
-def _convolved(name: str, in1: Any, in2: Any, mode: str) -> Any:
+def _convolved(in1: Any, in2: Any, mode: str) -> Any:
     """Return the convolution of two arrays along all their axes, by transforms; real ones."""
     a, b = together(in1, in2)
     if a.ndim != b.ndim:
@@ -125,10 +119,10 @@ def _convolved(name: str, in1: Any, in2: Any, mode: str) -> Any:
     axes = tuple(range(a.ndim))
     product = np.fft.rfftn(a, wide, axes) * np.fft.rfftn(b, wide, axes)
     full = COMPLEX_FUNCTIONS[np.fft.irfftn](product, wide, axes)[tuple(map(slice, shape))]
-    return in_rows(full[tuple(_kept(n, m, mode) for n, m in _sides(name, a.shape, b.shape, mode))])
+    return in_rows(full[tuple(kept_of_convolution(n, m, mode) for n, m in _sides(a.shape, b.shape, mode))])
 
 
-def _sides(name: str, first: tuple[int, ...], second: tuple[int, ...], mode: str) -> list[tuple[int, int]]:
+def _sides(first: tuple[int, ...], second: tuple[int, ...], mode: str) -> list[tuple[int, int]]:
     pairs = list(zip(first, second, strict=True))
     if mode == "valid" and not all(n >= m for n, m in pairs):
         if not all(m >= n for n, m in pairs):
@@ -137,18 +131,12 @@ def _sides(name: str, first: tuple[int, ...], second: tuple[int, ...], mode: str
     return pairs
 
 
-def _kept(n: int, m: int, mode: str) -> slice:
-    """Return what a mode keeps of a whole convolution of n and m elements."""
-    start, count = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
-    return slice(start, start + count)
-
-
-@stands_in_for("scipy.signal.fftconvolve")
+@stands_in_for("scipy.signal.fftconvolve", "scipy.signal.oaconvolve")
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """The convolution of two arrays along all axes."""
     if axes is not None:
         refuse_function("scipy.signal.fftconvolve with axes=", "it is traced along all axes", "leave it out")
-    return _convolved("fftconvolve", in1, in2, mode)
+    return _convolved(in1, in2, mode)
 
 
 @stands_in_for("scipy.signal.convolve")
@@ -158,7 +146,7 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: str = "auto") -> An
     turned = mode == "same" and np.size(in2) > np.size(in1)  # which NumPy has of the other one
     if vectors and not turned and 0 < np.size(in2) * np.size(in1) <= _DIRECT:
         return np.convolve(in1, in2, mode)
-    return _convolved("convolve", in1, in2, mode)
+    return _convolved(in1, in2, mode)
 
 
 @stands_in_for("scipy.signal.correlate")

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from symad.tracing.numpy.reduce import is_traced, together, traced
+from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.scipy_forms import require_finite, scipy_form
 from symad.tracing.numpy.solve import known_values, substituted
 from symad.tracing.values.traced import Traced, refuse_function
 
@@ -28,38 +29,16 @@ _FORMS: dict[str, Callable[[Any], Any]] = {  # what is read of a matrix
 }
 
 
-def finite(check: bool, *values: Any) -> None:
-    """Raise SciPy's ValueError where numbers are known and not finite."""
-    for value in values if check else ():
-        known = known_values(np.atleast_1d(value), _is_finite) if is_traced(value) else _is_finite(np.asarray(value))
-        if known is not None and not known:
-            raise ValueError("array must not contain infs or NaNs")
-
-
-def _is_finite(numbers: Any) -> Any:
-    return numbers.dtype.kind not in "fc" or np.isfinite(numbers).all()
-
-
-def _check_positive(matrix: Any) -> bool:
-    """Raise as SciPy does for a matrix that is not positive definite."""
-    np.linalg.cholesky(matrix)
-    return True
-
-
 def symmetric(a: Any, lower: bool) -> Any:
     """Return the symmetric matrix of which one triangle is given."""
     below = np.tri(a.shape[-1], dtype=bool)
     return np.where(below if lower else below.T, a, np.matrix_transpose(a))
 
 
-@stands_in_for("scipy.linalg.solve")
-def solve(
-    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
-    check_finite: bool = True, assume_a: str | None = None, transposed: bool = False,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.linalg.solve")
+def solve(a: Any, b: Any, lower: bool = False, assume_a: str | None = None, transposed: bool = False) -> Any:
     """The solution of a x = b; of a matrix that is assumed to be symmetric or triangular, what that form reads."""
     a, b = together(a, b)
-    finite(check_finite, a, b)
     return np.linalg.solve(_assumed(a, assume_a, lower, transposed), b)
 
 
@@ -67,7 +46,7 @@ def _assumed(a: Any, form: str | None, lower: bool, transposed: bool) -> Any:
     if form in _SYMMETRIC:
         a = symmetric(a, lower)
         if form in ("pos", "positive definite"):
-            known_values(a, _check_positive)
+            known_values(a, lambda matrix: np.linalg.cholesky(matrix)[:0])  # which raises SciPy's error
     elif form is not None and form not in _FORMS:
         raise ValueError(f"{form} is not a recognized matrix structure")
     elif form is not None:
@@ -75,49 +54,38 @@ def _assumed(a: Any, form: str | None, lower: bool, transposed: bool) -> Any:
     return np.matrix_transpose(a) if transposed else a
 
 
-@stands_in_for("scipy.linalg.inv")
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: str | None = None,
-        lower: bool = False) -> Any:  # fmt: skip
+@scipy_form("scipy.linalg.inv")
+def inv(a: Any, assume_a: str | None = None, lower: bool = False) -> Any:
     """The inverse of a matrix."""
-    finite(check_finite, a)
     return np.linalg.inv(_assumed(traced(a), assume_a, lower, False))
 
 
-@stands_in_for("scipy.linalg.det")
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The determinant of a matrix."""
-    finite(check_finite, a)
-    return np.linalg.det(traced(a))
+scipy_form("scipy.linalg.det")(lambda a: np.linalg.det(traced(a)))
 
 
-@stands_in_for("scipy.linalg.cholesky")
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+@scipy_form("scipy.linalg.cholesky")
+def cholesky(a: Any, lower: bool = False) -> Any:
     """The triangular factor of a positive definite matrix, of which that triangle is read."""
-    finite(check_finite, a)
     return np.linalg.cholesky(np.atleast_2d(traced(a)), upper=not lower)
 
 
-@stands_in_for("scipy.linalg.cho_factor")
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
-    """The triangular factor, and whether it is the lower one; the other triangle, which SciPy leaves open, is zero."""
-    return cholesky(a, lower, check_finite=check_finite), lower
+# the other triangle, which SciPy leaves open, is zero
+scipy_form("scipy.linalg.cho_factor")(lambda a, lower=False: (cholesky(a, lower), lower))
 
 
-@stands_in_for("scipy.linalg.cho_solve")
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+@scipy_form("scipy.linalg.cho_solve")
+def cho_solve(c_and_lower: Any, b: Any, check_finite: bool = True) -> Any:
     """The solution of a x = b for a factor of a."""
     factor, lower = c_and_lower
-    first = solve_triangular(factor, b, 0 if lower else 1, lower, check_finite=check_finite)
-    return solve_triangular(factor, first, 1 if lower else 0, lower, check_finite=check_finite)
+    if check_finite:
+        require_finite(factor)
+    first = solve_triangular(factor, b, 0 if lower else 1, lower)
+    return solve_triangular(factor, first, 1 if lower else 0, lower)
 
 
-@stands_in_for("scipy.linalg.solve_triangular")
-def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.linalg.solve_triangular")
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     """The solution of a triangular system, of whose matrix one triangle is read."""
-    finite(check_finite, a, b)
     a, b = together(a, b)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueError("expected square matrix")
@@ -152,31 +120,29 @@ class _Factored(Traced, NDArrayOperatorsMixin):
     __getattr__ = _refuse
 
 
-@stands_in_for("scipy.linalg.lu_factor")
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+@scipy_form("scipy.linalg.lu_factor")
+def lu_factor(a: Any) -> tuple[Any, Any]:
     """Factors of a matrix for `lu_solve`."""
-    finite(check_finite, a)
     factored = _Factored(traced(a))
     return factored, factored
 
 
-@stands_in_for("scipy.linalg.lu_solve")
-def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+@scipy_form("scipy.linalg.lu_solve")
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
     """The solution of a x = b for what `lu_factor` gave of a."""
     factors, order = lu_and_piv
     turned = _is_turned(trans)
     if isinstance(factors, _Factored):
-        finite(check_finite, b)
         matrix = factors.matrix
         return np.linalg.solve(np.matrix_transpose(matrix) if turned else matrix, b)
     rows = np.arange(len(factors))
     for k, other in enumerate(np.asarray(order).tolist()):
         rows[[k, other]] = rows[[other, k]]
     if not turned:
-        first = solve_triangular(factors, traced(b)[rows], lower=True, unit_diagonal=True, check_finite=check_finite)
-        return solve_triangular(factors, first, check_finite=check_finite)
-    first = solve_triangular(factors, b, 1, check_finite=check_finite)
-    first = solve_triangular(factors, first, 1, lower=True, unit_diagonal=True, check_finite=check_finite)
+        first = solve_triangular(factors, traced(b)[rows], lower=True, unit_diagonal=True)
+        return solve_triangular(factors, first)
+    first = solve_triangular(factors, b, 1)
+    first = solve_triangular(factors, first, 1, lower=True, unit_diagonal=True)
     return first[np.argsort(rows)]
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 import symad.tracing.values.node_builders as op
+from symad.graph.graph import Graph
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, values_of
 from symad.tracing.values.node_arrays import elementwise, require_float
+from symad.tracing.values.node_builders import Build, function
 from symad.tracing.values.node_operands import are_integers, as_integers, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar, quick_nodes
 from symad.tracing.values.traced import Traced
@@ -35,9 +36,7 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
         if nodes is not None:
             scalar = Scalar(op.select(condition.scope.graph, *nodes), condition.scope)
             return as_integers(scalar) if are_integers(x) and are_integers(y) else scalar
-    scope = scope_of(condition, x, y)
-    parts = [nodes_of(value, scope) for value in (condition, x, y)]
-    choice = wrap(elementwise(scope.graph, op.select, *parts), scope)
+    choice = applied(op.select, condition, x, y)
     return as_integers(choice) if are_integers(x) and are_integers(y) else choice
 
 
@@ -46,11 +45,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """The choice of the first condition that holds."""
     value = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        value = (
-            chosen(condition, choice, value)
-            if any(map(is_traced, (condition, choice, value)))
-            else np.where(condition, choice, value)
-        )
+        choose = chosen if any(map(is_traced, (condition, choice, value))) else np.where
+        value = choose(condition, choice, value)
     return value
 
 
@@ -61,7 +57,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
     conditions = list(condlist) if several else [condlist]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise ValueError(f"{len(conditions)} conditions take as many functions, or one more, not {len(funclist)}")
-    values = [function(x, *args, **keywords) if callable(function) else function for function in funclist]
+    values = [f(x, *args, **keywords) if callable(f) else f for f in funclist]
     result = values.pop() if len(values) > len(conditions) else 0.0
     for condition, value in zip(conditions, values, strict=True):
         result = chosen(condition, value, result)
@@ -92,53 +88,22 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return delivered(np.rint(a * factor) / factor if decimals > 0 else np.rint(a / factor) * factor, out)
 
 
-@implements(np.fix)
-def fix(x: Any, out: Any = None) -> Any:
-    """Round towards zero."""
-    return delivered(np.trunc(traced(x)), out)
+def applied(build: Build, *values: Any) -> Any:
+    """Return the array that a builder makes of the elements of traced values and others."""
+    scope = scope_of(*values)
+    return wrap(elementwise(scope.graph, build, *[nodes_of(value, scope) for value in values]), scope)
 
 
-@implements(np.sinc)
-def sinc(x: Any) -> Any:
-    """sin(pi x) / (pi x), 1 at zero."""
-    return _mapped(x, lambda graph, u: graph.node(sp.sinc, op.multiply(graph, u, graph.number(float(np.pi)))))
+def _sinc(graph: Graph, u: int) -> int:
+    return graph.node(sp.sinc, op.multiply(graph, u, graph.number(float(np.pi))))
 
 
-@implements(np.i0)
-def bessel_i0(x: Any) -> Any:
-    """The modified Bessel function of order 0."""
-    return _mapped(x, lambda graph, u: graph.node(sp.besseli, graph.number(0), u))
-
-
-def _mapped(x: Any, build: Callable[..., int]) -> Any:
-    scope = scope_of(x)
-    return wrap(elementwise(scope.graph, build, nodes_of(x, scope)), scope)
-
-
-@implements(np.isclose)
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether |a - b| <= atol + rtol |b|."""
-    near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b)) & np.isfinite(b)
-    is_close = near | np.equal(a, b)
-    return is_close | (np.isnan(a) & np.isnan(b)) if equal_nan else is_close
-
-
-@implements(np.isposinf)
-def isposinf(x: Any, out: Any = None) -> Any:
-    """Whether elements are infinity."""
-    return delivered(np.equal(x, np.inf), out)
-
-
-@implements(np.isneginf)
-def isneginf(x: Any, out: Any = None) -> Any:
-    """Whether elements are minus infinity."""
-    return delivered(np.equal(x, -np.inf), out)
-
-
-@implements(*available("astype"))
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """Float stays as it is (bool becomes 0 and 1), bool is x != 0, int truncates; complex and others are refused."""
-    return x.astype(dtype)
+implements(np.fix)(lambda x, out=None: delivered(np.trunc(traced(x)), out))
+implements(np.sinc)(lambda x: applied(_sinc, x))
+implements(np.i0)(lambda x: applied(function(sp.besseli), 0, x))
+implements(np.isposinf)(lambda x, out=None: delivered(np.equal(x, np.inf), out))
+implements(np.isneginf)(lambda x, out=None: delivered(np.equal(x, -np.inf), out))
+implements(*available("astype"))(lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype))
 
 
 def values(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""NumPy's functions of a selection by a mask without values, as choices between whole arrays."""
+"""NumPy's functions that pick by a mask, or write where it holds; and those of what a mask without values picks.
+
+A selection by such a mask is a choice between whole arrays.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.numpy.reduce import keeps_axes
+from symad.tracing.numpy.reduce import delivered, keeps_axes, traced
+from symad.tracing.numpy.registry import implements
+from symad.tracing.numpy.select import known
+from symad.tracing.numpy.shape import moving, write
+from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.mask_selection import FORMS, Selection
+from symad.tracing.values.node_operands import nodes_of, scope_of
 
 
 def _form(*functions: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -20,8 +28,14 @@ def _form(*functions: Callable[..., Any]) -> Callable[[Callable[..., Any]], Call
     return add
 
 
-def _axes(selection: Selection, axis: Any) -> tuple[int, ...] | None:
-    """Return the axes of the whole array to sum over, None where those that are picked from are not among them."""
+def _axes(selection: Any, axis: Any, keepdims: Any = False, *others: Any, **more: Any) -> tuple[int, ...] | None:
+    """Return the axes of the whole array to sum over, None where those that are picked from are not among them.
+
+    None too where an option is not left as it is, and for other arrays.
+    """
+    is_plain = not more and all(other is None or other is np._NoValue for other in others)
+    if not isinstance(selection, Selection) or not is_plain or keeps_axes(keepdims):
+        return None
     if axis is None:
         return tuple(range(selection.full.ndim))
     wanted = {k % selection.ndim for k in (axis if isinstance(axis, tuple) else (axis,))}
@@ -31,16 +45,11 @@ def _axes(selection: Selection, axis: Any) -> tuple[int, ...] | None:
     return (*range(picked), *[picked + k - 1 for k in sorted(wanted) if k])
 
 
-def _plain(keepdims: Any, *others: Any) -> bool:
-    """Whether options are left as they are."""
-    return not keeps_axes(keepdims) and all(other is None or other is np._NoValue for other in others)
-
-
 def _reduction(function: Callable[..., Any], neutral: Any, *, of_some: bool = False) -> Callable[..., Any]:
     """Return the form of a reduction to which a value is neutral; it needs an element, where it is `of_some`."""
 
     def form(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-        axes = _axes(a, axis) if isinstance(a, Selection) and not more and _plain(keepdims, dtype, out) else None
+        axes = _axes(a, axis, keepdims, dtype, out, **more)
         if axes is None:
             return NotImplemented
         if of_some:
@@ -66,7 +75,7 @@ def _counted(selection: Selection, axes: tuple[int, ...]) -> Any:
 @_form(np.mean, np.average)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
     """Their mean, NaN where there are none."""
-    axes = _axes(a, axis) if isinstance(a, Selection) and not more and _plain(keepdims, dtype, out) else None
+    axes = _axes(a, axis, keepdims, dtype, out, **more)
     return NotImplemented if axes is None else np.sum(a.where(0.0), axis=axes) / _counted(a, axes)
 
 
@@ -75,7 +84,7 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, **more: Any
 ) -> Any:
     """Their variance, NaN where there are none."""
-    axes = _axes(a, axis) if isinstance(a, Selection) and not more and _plain(keepdims, dtype, out) else None
+    axes = _axes(a, axis, keepdims, dtype, out, **more)
     if axes is None:
         return NotImplemented
     middle = np.sum(a.where(0.0), axis=axes, keepdims=True) / _counted(a, axes)
@@ -107,12 +116,6 @@ def dot(a: Any, b: Any, *more: Any) -> Any:
     return NotImplemented if more or not alike or a.rest or b.rest else np.sum(a * b)
 
 
-@_form(np.copy)
-def copy(a: Any, *_: Any, **__: Any) -> Any:
-    """The same elements, to be stored into."""
-    return a.copy()
-
-
 def _like(value: float) -> Callable[..., Any]:
     def form(a: Any, *args: Any, **keywords: Any) -> Any:
         return NotImplemented if args or keywords else Selection(np.full_like(a.full, value), a.mask)
@@ -122,30 +125,11 @@ def _like(value: float) -> Callable[..., Any]:
 
 _form(np.zeros_like)(_like(0.0))
 _form(np.ones_like)(_like(1.0))
-
-
-@_form(np.ravel)
-def ravel(a: Any, order: Any = "C") -> Any:
-    """Itself, where it has one axis."""
-    return NotImplemented if a.rest else a
-
-
-@_form(np.size)
-def size(a: Any, axis: Any = None) -> Any:
-    """The number of elements, which is traced."""
-    return a.size if axis is None else a.shape[axis]
-
-
-@_form(np.shape)
-def shape(a: Any) -> Any:
-    """The shape, of which the first number is traced."""
-    return a.shape
-
-
-@_form(np.ndim)
-def ndim(a: Any) -> int:
-    """The number of axes."""
-    return int(a.ndim)
+_form(np.copy)(lambda a, *_, **__: a.copy())
+_form(np.ravel)(lambda a, order="C": NotImplemented if a.rest else a)
+_form(np.size)(lambda a, axis=None: a.size if axis is None else a.shape[axis])  # traced, as is the first of the shape
+_form(np.shape)(lambda a: a.shape)
+_form(np.ndim)(lambda a: int(a.ndim))
 
 
 def _first(selection: Selection, count: Any, full: Any) -> Selection:
@@ -193,3 +177,61 @@ def _quantile(function: Callable[..., Any], of_numbers: Callable[..., Any]) -> N
 _quantile(np.median, np.nanmedian)
 _quantile(np.quantile, np.nanquantile)
 _quantile(np.percentile, np.nanpercentile)
+
+
+# ---- picking by a mask
+
+_DELETE = moving(np.delete)  # where the places are known
+
+
+@implements(np.compress)
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
+    """The slices for which the condition holds."""
+    if known(condition) is None:
+        whole = np.ravel(traced(a)) if axis is None else traced(a)
+        mask = traced(condition).astype(bool)
+        before = (slice(None),) * (0 if axis is None else axis % whole.ndim)
+        return delivered(whole[(*before, mask)] if before else whole[mask], out)
+    scope = scope_of(condition, a, out)
+    return delivered(wrap(np.compress(plain_index(condition), nodes_of(a, scope), axis), scope), out)
+
+
+@implements(np.delete)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """The array without what stands at some places, or where a mask holds."""
+    parts = obj if isinstance(obj, tuple) and len(obj) == 1 else (obj,)
+    obj = parts[0]
+    if not isinstance(obj, Selection) and known(obj) is not None:
+        return _DELETE(arr, obj, axis)
+    whole = np.ravel(traced(arr)) if axis is None else np.moveaxis(traced(arr), axis, 0)
+    kept = ~obj if not isinstance(obj, Selection) and obj.dtype == bool else _without(obj, len(whole))
+    rest = whole[kept]
+    return rest if axis is None else np.moveaxis(rest.settled(), 0, axis)
+
+
+def _without(places: Any, length: int) -> Any:
+    """Return the mask of all places but some."""
+    own = np.arange(length)
+    if isinstance(places, Selection):
+        here = np.equal(own[:, None], np.ravel(places.full)) & np.ravel(places.mask)
+    else:
+        flat = np.ravel(places)
+        here = np.equal(own[:, None], np.where(flat < 0, flat + length, flat))
+    return ~np.any(here, axis=1)
+
+
+def _write_where(function: Callable[..., Any], target: Any, mask: Any, values: Any) -> None:
+    """Write values where a mask holds: a choice where its values are not known, or where there is one value."""
+    if isinstance(target, Array) and isinstance(mask, Array) and np.size(values) == 1:
+        target[mask] = np.ravel(traced(values))[0]
+    elif known(mask) is not None:
+        write(target, values, lambda nodes, new: function(nodes, plain_index(mask), new.ravel()))
+    elif function is np.putmask:
+        target[...] = np.where(mask, np.resize(traced(values), np.shape(target)), target)
+    else:
+        places = np.floor(np.mod(np.cumsum(np.where(np.ravel(mask), 1, 0)) - 1, np.size(values)))
+        target[...] = np.where(mask, np.reshape(np.take(traced(values), places), np.shape(target)), target)
+
+
+implements(np.place)(lambda arr, mask, vals: _write_where(np.place, arr, mask, vals))
+implements(np.putmask)(lambda a, mask, values: _write_where(np.putmask, a, mask, values))

@@ -6,22 +6,13 @@ Which elements are kept is piecewise constant; those that are keep their derivat
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import implements
 from symad.tracing.values.traced import refuse_function
-
-
-class Unique(NamedTuple):
-    """What np.unique_all returns."""
-
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
 
 
 def _sorted(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
@@ -36,15 +27,6 @@ def _sorted(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     return order, ranked, np.concatenate([np.ones(min(len(flat), 1), dtype=bool), differ])
 
 
-def _parts(ar: Any, equal_nan: bool) -> Unique:
-    order, ranked, is_first = _sorted(ar, equal_nan)
-    places = np.flatnonzero(is_first)
-    numbers = np.cumsum(np.where(is_first, 1, 0)) - 1
-    ends = np.concatenate([np.asarray(places)[1:] if isinstance(places, np.ndarray) else places[1:], [len(ranked)]])
-    back = np.take(numbers, np.argsort(order, kind="stable"))
-    return Unique(ranked[is_first], np.take(order, places), np.reshape(back, np.shape(ar)), ends - places)
-
-
 @implements(np.unique)
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
@@ -53,12 +35,15 @@ def unique(
     """The elements in order, each once; where they are, which is which, and how many there are."""
     if axis is not None:
         refuse_function("np.unique with axis=", "rows are no numbers that could be sorted", "leave axis out")
+    order, ranked, is_first = _sorted(ar, equal_nan)
     if not (return_index or return_inverse or return_counts):
-        _, ranked, is_first = _sorted(ar, equal_nan)
         return ranked[is_first]
-    parts = _parts(ar, equal_nan)
-    wanted = zip((return_index, return_inverse, return_counts), parts[1:], strict=True)
-    return (parts.values, *[part for asked, part in wanted if asked])
+    places = np.flatnonzero(is_first)
+    numbers = np.cumsum(np.where(is_first, 1, 0)) - 1
+    back = np.reshape(np.take(numbers, np.argsort(order, kind="stable")), np.shape(ar))
+    counts = np.concatenate([places[1:], [len(ranked)]]) - places
+    wanted = zip((return_index, return_inverse, return_counts), (np.take(order, places), back, counts), strict=True)
+    return (ranked[is_first], *[part for asked, part in wanted if asked])
 
 
 def _kept(ar: Any, is_kept: Callable[[Any], Any]) -> Any:

@@ -47,12 +47,8 @@ JOINING: tuple[Callable[..., Any], ...] = (
 
 # Every positional argument is an array and stays one of its own.
 SEPARATE: tuple[Callable[..., Any], ...] = (
-    np.atleast_1d,
-    np.atleast_2d,
-    np.atleast_3d,
-    np.broadcast_arrays,
-    np.meshgrid,
-)
+    np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays, np.meshgrid,
+)  # fmt: skip
 
 # Zeros are filled in around the elements.
 FILLING: tuple[Callable[..., Any], ...] = (np.tril, np.triu, np.diagflat)
@@ -107,11 +103,8 @@ def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
 def _plain_axis(function: Callable[..., Any], parts: list[Nodes]) -> int | None:
     """Return the axis along which a function joins matrices without another word; None for others."""
     axes: dict[Callable[..., Any], int] = {np.concatenate: 0, np.vstack: 0, np.hstack: 1, np.column_stack: 1}
-    if (
-        len({part.ndim for part in parts}) != 1
-        or parts[0].ndim < 2
-        or (function is np.column_stack and parts[0].ndim > 2)
-    ):
+    rank = parts[0].ndim
+    if any(part.ndim != rank for part in parts) or rank < 2 or (function is np.column_stack and rank > 2):
         return None
     return axes.get(function)
 
@@ -146,8 +139,9 @@ def _filling(function: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
-for _function in MOVING:
-    implements(_function)(moving(_function))
+for _functions, _handler_of in ((MOVING, moving), (JOINING, _joining), (SEPARATE, _separate), (FILLING, _filling)):
+    for _function in _functions:
+        implements(_function)(_handler_of(_function))
 
 
 @implements(np.roll)
@@ -162,14 +156,6 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     before, start = (slice(None),) * axis, -(shift % count)
     parts = [a.nodes[(*before, piece)] for piece in (slice(start, None), slice(start))]
     return Array(np.concatenate(parts, axis), a.scope)
-
-
-for _function in JOINING:
-    implements(_function)(_joining(_function))
-for _function in SEPARATE:
-    implements(_function)(_separate(_function))
-for _function in FILLING:
-    implements(_function)(_filling(_function))
 
 
 @implements(np.diag)
@@ -213,35 +199,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return wrap(np.insert(nodes, plain_index(obj), like(scope.graph, nodes, nodes_of(values, scope)), axis), scope)
 
 
-@implements(np.shape)
-def shape(a: Any) -> tuple[int, ...]:
-    """The shape."""
-    return nodes_of(a, scope_of(a)).shape
-
-
-@implements(np.ndim)
-def ndim(a: Any) -> int:
-    """The number of axes."""
-    return nodes_of(a, scope_of(a)).ndim
-
-
-@implements(np.size)
-def size(a: Any, axis: int | None = None) -> int:
-    """The number of elements, or the length of an axis."""
-    return int(np.size(nodes_of(a, scope_of(a)), axis))
-
-
-def _like(value: float) -> Callable[..., Any]:
-    def handler(
-        prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **_: Any
-    ) -> Any:
-        return full_like(prototype, value, dtype=dtype, order=order, shape=shape)
-
-    return handler
-
-
-implements(np.zeros_like, np.empty_like)(_like(0.0))
-implements(np.ones_like)(_like(1.0))
+implements(np.shape)(lambda a: nodes_of(a, scope_of(a)).shape)
+implements(np.ndim)(lambda a: nodes_of(a, scope_of(a)).ndim)
+implements(np.size)(lambda a, axis=None: int(np.size(nodes_of(a, scope_of(a)), axis)))
 
 
 @implements(np.full_like)
@@ -262,6 +222,9 @@ def full_like(
         return Array(np.asfortranarray(nodes), scope)
     return Array(nodes if shape is not None or order not in "KA" else in_order_of(nodes, like_nodes), scope)
 
+
+implements(np.zeros_like, np.empty_like)(lambda a, *args, **keywords: full_like(a, 0.0, *args, **keywords))
+implements(np.ones_like)(lambda a, *args, **keywords: full_like(a, 1.0, *args, **keywords))
 
 IN_PLACE = frozenset({np.copyto, np.fill_diagonal, np.put, np.put_along_axis, np.place, np.putmask})
 
@@ -286,16 +249,12 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     dst[...] = src if where is True else np.where(where, src, dst)
 
 
-@implements(np.put)
-def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
-    """Write v at flat positions."""
-    write(a, v, lambda nodes, new: np.put(nodes, plain_index(ind), new, mode))
-
-
-@implements(np.fill_diagonal)
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Write val on the diagonal."""
-    write(a, val, lambda nodes, new: np.fill_diagonal(nodes, new, wrap))
+implements(np.put)(
+    lambda a, ind, v, mode="raise": write(a, v, lambda nodes, new: np.put(nodes, plain_index(ind), new, mode))
+)
+implements(np.fill_diagonal)(
+    lambda a, val, wrap=False: write(a, val, lambda nodes, new: np.fill_diagonal(nodes, new, wrap))
+)
 
 
 @implements(np.put_along_axis)

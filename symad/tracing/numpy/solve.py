@@ -35,13 +35,8 @@ _LARGEST_BY_MINORS = 10  # rows of a matrix with a zero pivot whose determinant 
 _SLOGDET_RESULT = type(np.linalg.slogdet(np.eye(1)))  # NumPy's named tuple has no public name
 
 
-@implements(np.linalg.det)
-def det(a: Any) -> Any:
-    """The determinant: cofactors up to 3x3, elimination beyond."""
-    return per_matrix(_det_one, traced(a))
-
-
 def _det_one(a: Any) -> Any:
+    """The determinant: cofactors up to 3x3, elimination beyond."""
     _check("det", a)
     if (writer := _writer_of_determinant(a)) is not None:
         return wrap(writer.determinant(a.nodes), a.scope)
@@ -53,21 +48,16 @@ def _det_one(a: Any) -> Any:
         reduced, sign = _eliminated(a)
     except np.linalg.LinAlgError:
         return _by_minors(a)
-    product = reduced[0, 0]
-    for k in range(1, len(a)):
-        product = product * reduced[k, k]
+    product = reduce(operator.mul, np.diagonal(reduced))
     return product if isinstance(sign, int) and sign == 1 else product * sign
 
 
 def _writer_of_determinant(a: Any) -> Any:
     """Return what carries it out on the whole matrix; numbers whose determinant is 0 are expanded, or refused."""
     writer = matrix_writer(a)
-    is_zero = writer is not None and writer.on_numbers and not values_of(a.scope, a.nodes, _sign_of_determinant)
+    is_known = writer is not None and writer.on_numbers
+    is_zero = is_known and not values_of(a.scope, a.nodes, lambda matrix: np.linalg.slogdet(matrix)[0])
     return None if is_zero else writer
-
-
-def _sign_of_determinant(matrix: Any) -> Any:
-    return np.linalg.slogdet(matrix)[0]
 
 
 def _by_minors(a: Any) -> Any:
@@ -85,12 +75,9 @@ def _by_minors(a: Any) -> Any:
         for columns, minor in minors.items():
             for k in sorted(set(range(n)) - set(columns)):
                 after = sum(column > k for column in columns)
-                term = a[row, k] * minor
-                key = tuple(sorted((*columns, k)))
-                if key not in larger:
-                    larger[key] = -term if after % 2 else term
-                else:
-                    larger[key] = larger[key] - term if after % 2 else larger[key] + term
+                term, key = a[row, k] * minor, tuple(sorted((*columns, k)))
+                term = -term if after % 2 else term
+                larger[key] = larger[key] + term if key in larger else term
         minors = larger
     return minors[tuple(range(n))]
 
@@ -135,10 +122,8 @@ def scaled(a: Any) -> tuple[Any, Any]:
     return a * 2.0**-exponent, 2.0**exponent
 
 
-@implements(np.linalg.inv)
-def inv(a: Any) -> Any:
-    """The inverse, as solve(a, identity)."""
-    return per_matrix(lambda m: _solve_one(m, np.eye(len(m)), "inv"), traced(a))
+implements(np.linalg.det)(lambda a: per_matrix(_det_one, traced(a)))
+implements(np.linalg.inv)(lambda a: per_matrix(lambda m: _solve_one(m, np.eye(len(m)), "inv"), traced(a)))
 
 
 @implements(np.linalg.solve)
@@ -386,10 +371,6 @@ def _largest(column: Any) -> list[int]:
     return [place, int(column[place] == 0)]
 
 
-def _is_not_positive(pivot: Any) -> Any:
-    return pivot[0] <= 0  # NaN is no reason to refuse: it comes out, as in NumPy and in kernels
-
-
 def known_values(array: Any, question: Question | None = None) -> Any:
     """Return the values of a traced array as floats, or the answer to a question; None when they are symbolic."""
     root = _compiled(array)
@@ -422,9 +403,7 @@ def _cholesky_one(a: Any) -> Any:
             for k in range(j):
                 rest = rest - lower[i, k] * lower[j, k]
             lower[i, j] = rest / lower[j, j] if j < i else rest
-        if known_values(
-            lower[i, i : i + 1], _is_not_positive
-        ):  # NaN is no reason: it comes out, as in NumPy and in kernels
+        if known_values(lower[i, i : i + 1], lambda pivot: pivot[0] <= 0):  # NaN comes out, as in NumPy and in kernels
             raise np.linalg.LinAlgError("Matrix is not positive definite")
         lower[i, i] = np.sqrt(lower[i, i])
     last = lower[-1:, -1:]

@@ -18,34 +18,16 @@ from codegen.ir.program import Head
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.partials import partial
-from symad.tracing.numpy.reduce import together, traced
+from symad.tracing.numpy.orders import merged_axes
+from symad.tracing.numpy.reduce import given, together, traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.select import applied
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.array import wrap
 from symad.tracing.values.constant_nodes import constant
-from symad.tracing.values.node_arrays import elementwise
 from symad.tracing.values.node_builders import Build, composed, function
-from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.traced import refuse_function
 
-
-def _applied(build: Build, *values: Any) -> Any:
-    scope = scope_of(*values)
-    return wrap(elementwise(scope.graph, build, *[nodes_of(value, scope) for value in values]), scope)
-
-
 # ---- sums of exponentials
-
-
-def _rows(values: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return the values with the axes that are summed over as one last axis, and the shape that keeps them as ones."""
-    dimensions = values.ndim
-    axes = range(dimensions) if axis is None else [axis] if isinstance(axis, int | np.integer) else axis
-    summed = [range(dimensions)[k] for k in axes]
-    others = [k for k in range(dimensions) if k not in summed]
-    rows = np.transpose(values, [*others, *summed]) if dimensions > 1 else values
-    kept = tuple(1 if k in summed else length for k, length in enumerate(values.shape))
-    return np.reshape(rows, (*[values.shape[k] for k in others], -1)), kept
 
 
 def _shift(values: Any) -> Any:
@@ -70,11 +52,11 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         values, weights = np.broadcast_arrays(traced(a), traced(b))
     else:
         values = weights = traced(a)
-    rows, kept = _rows(np.atleast_1d(values), axis)
+    rows, kept = merged_axes(np.atleast_1d(values), axis)
     if b is None:
         logarithm, sign = _log_sum(rows), None
     else:
-        logarithm, sign = _log_weighted(rows, _rows(np.atleast_1d(weights), axis)[0], return_sign)
+        logarithm, sign = _log_weighted(rows, merged_axes(np.atleast_1d(weights), axis)[0], return_sign)
     shape = kept if keepdims and np.ndim(values) else np.shape(logarithm)
     logarithm = np.reshape(logarithm, shape)
     if not return_sign:
@@ -109,14 +91,14 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 def _shift_along(values: Any, axis: Any) -> Any:
     if not np.ndim(values):
         return values
-    rows, kept = _rows(values, axis)
+    rows, kept = merged_axes(values, axis)
     return np.reshape(_shift(rows), kept)
 
 
 @stands_in_for("scipy.special.softplus")
 def softplus(x: Any, **keywords: Any) -> Any:
     """log(1 + exp(x))."""
-    return _applied(function(h.softplus), x) if not keywords else np.logaddexp(0, x, **keywords)
+    return applied(function(h.softplus), x) if not keywords else np.logaddexp(0, x, **keywords)
 
 
 # ---- Bessel functions, Dirichlet kernel
@@ -126,7 +108,7 @@ def _spherical(head: Head) -> Callable[..., Any]:
     slope = _slope(head)
 
     def handler(n: Any, z: Any, derivative: bool = False) -> Any:
-        return _applied(composed(slope) if derivative else function(head), n, z)
+        return applied(composed(slope) if derivative else function(head), n, z)
 
     return handler
 
@@ -148,19 +130,14 @@ for _name, _head in (("jn", s.spherical_jn), ("yn", s.spherical_yn), ("in", s.sp
 @stands_in_for("scipy.special.diric")
 def diric(x: Any, n: Any) -> Any:
     """The Dirichlet kernel sin(n x/2) / (n sin(x/2)) = U_(n-1)(cos(x/2)) / n; n is a number."""
-    return _applied(function(sp.chebyshevu), n - 1, np.cos(traced(x) / 2)) / n
+    return applied(function(sp.chebyshevu), n - 1, np.cos(traced(x) / 2)) / n
 
 
 # ---- gamma functions and counting
 
 
-@stands_in_for("scipy.special.polygamma")
-def polygamma(n: Any, x: Any) -> Any:
-    """The n-th derivative of digamma; the order is a number."""
-    return _applied(composed(_polygamma), n, x)
-
-
 def _polygamma(graph: Graph, order: int, u: int) -> int:
+    """The n-th derivative of digamma; the order is a number."""
     n = constant(graph, order)
     if n is None or n != int(n) or n < 0:
         why = "its order has to be a number: 0, 1, 2..."
@@ -168,18 +145,17 @@ def _polygamma(graph: Graph, order: int, u: int) -> int:
     return graph.node(sp.polygamma, graph.number(int(n)), u) if n else graph.node(sp.digamma, u)
 
 
+stands_in_for("scipy.special.polygamma")(lambda n, x: applied(composed(_polygamma), n, x))
+# the real branches 0 and -1: real, and nan where SciPy's value is complex
+stands_in_for("scipy.special.lambertw")(lambda z, k=0, tol=1e-8: applied(UFUNCS["_lambertw"], z, k, 0))
+
+
 @stands_in_for("scipy.special.zeta")
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """Riemann's zeta function, or Hurwitz's with q."""
     if out is not None:
         refuse_function("scipy.special.zeta", "out= is not supported", "use the returned value")
-    return _applied(function(sp.zeta), x) if q is None else _applied(function(sp.zeta), x, q)
-
-
-@stands_in_for("scipy.special.lambertw")
-def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
-    """The real branches 0 and -1 of Lambert's W: real, and nan where SciPy's value is complex."""
-    return _applied(UFUNCS["_lambertw"], z, k, 0)
+    return applied(function(sp.zeta), x, *given(q=q).values())
 
 
 @stands_in_for("scipy.special.comb")
@@ -189,8 +165,8 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
         refuse_function("scipy.special.comb", "exact=True counts in Python's integers", "use exact=False")
     N, k = together(N, k)
     if repetition:  # SciPy makes only this count 0 or 1 by hand
-        return np.where((k == 0) & (N >= 0), 1.0, _applied(function(sp.binomial), N + k - 1, k))
-    return np.where((k <= N) & (N >= 0) & (k >= 0), _applied(function(sp.binomial), N, k), 0.0)
+        return np.where((k == 0) & (N >= 0), 1.0, applied(function(sp.binomial), N + k - 1, k))
+    return np.where((k <= N) & (N >= 0) & (k >= 0), applied(function(sp.binomial), N, k), 0.0)
 
 
 @stands_in_for("scipy.special.perm")
@@ -199,7 +175,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:  # noqa: N803 (SciPy's nam
     if exact:
         refuse_function("scipy.special.perm", "exact=True counts in Python's integers", "use exact=False")
     N, k = together(N, k)
-    return np.where((k <= N) & (N >= 0) & (k >= 0), _applied(UFUNCS["poch"], N - k + 1, k), 0.0)
+    return np.where((k <= N) & (N >= 0) & (k >= 0), applied(UFUNCS["poch"], N - k + 1, k), 0.0)
 
 
 @stands_in_for("scipy.special.factorial")
@@ -209,11 +185,11 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
         why = "exact=True and extend='complex' have no real derivative"
         refuse_function("scipy.special.factorial", why, "use exact=False")
     n = traced(n)
-    return np.where(n < 0, 0.0, _applied(function(sp.factorial), n))
+    return np.where(n < 0, 0.0, applied(function(sp.factorial), n))
 
 
 @stands_in_for("scipy.special.multigammaln")
 def multigammaln(a: Any, d: int) -> Any:
     """Logarithm of the multivariate gamma function of dimension d."""
     start = d * (d - 1) * 0.25 * math.log(math.pi)
-    return sum((_applied(UFUNCS["gammaln"], traced(a) - 0.5 * j) for j in range(d)), start)
+    return sum((applied(UFUNCS["gammaln"], traced(a) - 0.5 * j) for j in range(d)), start)

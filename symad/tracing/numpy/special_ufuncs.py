@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from functools import partial, reduce
+from functools import reduce
+from typing import Any
 
 import sympy as sp
 
@@ -15,6 +17,7 @@ from codegen.ir.program import Head
 from symad.errors import TraceError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.formula_terms import HALF, Term, built, chosen, formula, of
 from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.node_builders import Build, composed, function
@@ -38,18 +41,6 @@ def _scaled_argument(head: Head, factor: int | Fraction, shift: int = 0, outside
     return composed(build)
 
 
-def _normal(graph: Graph, u: int) -> int:
-    scaled_u = op.multiply(graph, u, graph.number(-math.sqrt(0.5)))
-    return op.multiply(graph, graph.number(Fraction(1, 2)), graph.node(sp.erfc, scaled_u))
-
-
-def _normal_quantile(graph: Graph, p: int) -> int:
-    """-sqrt(2) erfcinv(2 p), which keeps the digits of small p."""
-    root = graph.node(sp.Pow, graph.number(2), graph.number(Fraction(1, 2)))
-    inverse = graph.node(sp.erfcinv, op.multiply(graph, graph.number(2), p))
-    return op.negative(graph, op.multiply(graph, root, inverse))
-
-
 def _rising(graph: Graph, a: int, m: int) -> int:
     """a (a+1) ... (a+m-1) for a constant number of factors, which has none of the poles of gamma(a+m)/gamma(a)."""
     count = constant(graph, m)
@@ -62,72 +53,51 @@ def _rising(graph: Graph, a: int, m: int) -> int:
     return product
 
 
-def _huber(graph: Graph, delta: int, u: int) -> int:
+def _normal_quantile(p: Term) -> Term:
+    """-sqrt(2) erfcinv(2 p), which keeps the digits of small p."""
+    root = Term(p.graph, p.graph.node(sp.Pow, p.graph.number(2), p.graph.number(HALF)))
+    return -(root * of(sp.erfcinv, 2 * p))
+
+
+def _huber(delta: Term, u: Term) -> Term:
     """u**2/2 for |u| <= delta, delta (|u| - delta/2) beyond; inf for delta < 0."""
-    half, size = graph.number(Fraction(1, 2)), UFUNCS["absolute"](graph, u)
-    near = op.multiply(graph, half, op.power(graph, u, graph.number(2)))
-    far = op.multiply(graph, delta, op.subtract(graph, size, op.multiply(graph, half, delta)))
-    inside = op.select(graph, UFUNCS["less_equal"](graph, size, delta), near, far)
-    return op.select(graph, UFUNCS["less"](graph, delta, graph.number(0)), graph.number(math.inf), inside)
+    size = built(UFUNCS["absolute"], u)
+    inside = chosen(size <= delta, HALF * u**2, delta * (size - HALF * delta))
+    return chosen(delta < 0, math.inf, inside)
 
 
-def _beta_density(graph: Graph, u: int, a: int, b: int) -> int:
-    """The density of the beta distribution, by its logarithm."""
-    one = graph.number(1)
-    left = graph.node(h.xlogy, op.subtract(graph, a, one), u)
-    right = graph.node(s.xlog1py, op.subtract(graph, b, one), op.negative(graph, u))
-    return graph.node(sp.exp, op.subtract(graph, op.add(graph, left, right), graph.node(s.betaln, a, b)))
-
-
-def _binomial_mass(graph: Graph, k: int, n: int, p: int) -> int:
+def _binomial_mass(k: Term, n: Term, p: Term) -> Term:
     """The probability of k successes of n, by its logarithm."""
-    one, others = graph.number(1), op.subtract(graph, n, k)
-    left, right = graph.node(h.xlogy, k, p), graph.node(s.xlog1py, others, op.negative(graph, p))
-    ways = graph.node(s.betaln, op.add(graph, k, one), op.add(graph, others, one))
-    ways = op.add(graph, graph.node(sp.log, op.add(graph, n, one)), ways)
-    return graph.node(sp.exp, op.subtract(graph, op.add(graph, left, right), ways))
+    others = n - k
+    ways = of(sp.log, n + 1) + of(s.betaln, k + 1, others + 1)
+    return of(sp.exp, of(h.xlogy, k, p) + of(s.xlog1py, others, -p) - ways)
 
 
-def _voigt(graph: Graph, u: int, sigma: int, gamma: int) -> int:
+def _voigt(u: Term, sigma: Term, gamma: Term) -> Term:
     """Re w(z/(sqrt(2) sigma)) / (sqrt(2 pi) sigma) for z = u + i gamma, unless its slope in sigma would cancel."""
-    scale = op.multiply(graph, graph.number(math.sqrt(2)), sigma)
-    real = graph.node(s.faddeeva_real, graph.number(0), op.divide(graph, u, scale), op.divide(graph, gamma, scale))
-    voigt = op.divide(graph, real, op.multiply(graph, graph.number(math.sqrt(math.pi)), scale))
-    size, at_least = graph.node(h.hypot, u, gamma), UFUNCS["greater_equal"]
-    conditions = [at_least(graph, size, op.multiply(graph, graph.number(40), sigma)), UFUNCS["isfinite"](graph, size)]
-    conditions += [at_least(graph, width, graph.number(0)) for width in (sigma, gamma)]
-    is_narrow = reduce(partial(UFUNCS["logical_and"], graph), conditions)
-    return op.select(graph, is_narrow, _narrow_voigt(graph, u, sigma, gamma, size), voigt)
+    scale = math.sqrt(2) * sigma
+    voigt = of(s.faddeeva_real, 0, u / scale, gamma / scale) / (math.sqrt(math.pi) * scale)
+    size = of(h.hypot, u, gamma)
+    conditions = [size >= 40 * sigma, built(UFUNCS["isfinite"], size), sigma >= 0, gamma >= 0]
+    is_narrow = reduce(lambda a, b: built(UFUNCS["logical_and"], a, b), conditions)
+    return chosen(is_narrow, _narrow_voigt(u, sigma, gamma, size), voigt)
 
 
-def _narrow_voigt(graph: Graph, u: int, sigma: int, gamma: int, size: int) -> int:
+def _narrow_voigt(u: Term, sigma: Term, gamma: Term, size: Term) -> Term:
     """Im (1 + t (1 + 3 t (1 + 5 t (...)))) / (pi z), t = (sigma/z)**2, z = u - i gamma: Cauchy's density first."""
-    inverse = tuple(op.divide(graph, op.divide(graph, part, size), size) for part in (u, gamma))
-    ratio = tuple(op.multiply(graph, sigma, part) for part in inverse)
-    square, one = _complex_product(graph, ratio, ratio), graph.number(1)
-    total = one, graph.number(0)
+    inverse = u / size / size, gamma / size / size
+    ratio = sigma * inverse[0], sigma * inverse[1]
+    square = _complex_product(ratio, ratio)
+    total: tuple[Any, Any] = 1, 0
     for odd in (9, 7, 5, 3, 1):
-        real, imaginary = _complex_product(graph, square, total)
-        factor = graph.number(odd)
-        total = op.add(graph, one, op.multiply(graph, factor, real)), op.multiply(graph, factor, imaginary)
-    return op.multiply(graph, graph.number(1 / math.pi), _complex_product(graph, inverse, total)[1])
+        real, imaginary = _complex_product(square, total)
+        total = 1 + odd * real, odd * imaginary
+    return 1 / math.pi * _complex_product(inverse, total)[1]
 
 
-def _complex_product(graph: Graph, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int]:
+def _complex_product(left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Term, Term]:
     (a, b), (c, d) = left, right
-    products = [op.multiply(graph, first, second) for first, second in ((a, c), (b, d), (a, d), (b, c))]
-    return op.subtract(graph, *products[:2]), op.add(graph, *products[2:])
-
-
-def _radian(graph: Graph, degrees: int, minutes: int, seconds: int) -> int:
-    sixtieth = op.divide(graph, op.add(graph, minutes, op.divide(graph, seconds, graph.number(60))), graph.number(60))
-    return op.multiply(graph, op.add(graph, degrees, sixtieth), graph.number(math.pi / 180))
-
-
-def _cosm1(graph: Graph, u: int) -> int:
-    """-2 sin(u/2)**2."""
-    sine = graph.node(sp.sin, op.multiply(graph, graph.number(Fraction(1, 2)), u))
-    return op.multiply(graph, graph.number(-2), op.power(graph, sine, graph.number(2)))
+    return a * c - b * d, a * d + b * c
 
 
 def _lambert(graph: Graph, u: int, branch: int, tolerance: int) -> int:
@@ -162,65 +132,43 @@ UFUNCS |= {
     )
     for order in (0, 1)
 }  # fmt: skip
+_HEADS = {  # of ufuncs that have other names
+    "psi": sp.digamma, "binom": sp.binomial, "_zeta": sp.zeta, "_riemann_zeta": sp.zeta,
+    "jv": sp.besselj, "jve": sp.besselj, "yv": sp.bessely, "yve": sp.bessely, "yn": sp.bessely, "iv": sp.besseli,
+    "kv": sp.besselk, "kn": sp.besselk,
+    "expn": sp.expint, "expi": sp.Ei, "ellipk": sp.elliptic_k, "ellipe": sp.elliptic_e, "ellipkinc": sp.elliptic_f,
+    "ellipeinc": sp.elliptic_e,
+    # polynomials of a constant degree
+    "eval_legendre": sp.legendre, "eval_chebyt": sp.chebyshevt, "eval_chebyu": sp.chebyshevu,
+    "eval_hermite": sp.hermite, "eval_hermitenorm": s.hermitenorm, "eval_laguerre": sp.laguerre,
+    "eval_genlaguerre": sp.assoc_laguerre, "eval_gegenbauer": sp.gegenbauer, "eval_jacobi": sp.jacobi,
+}  # fmt: skip
+UFUNCS |= {name: function(head) for name, head in _HEADS.items()}
+_FORMULAS: dict[str, Callable[..., Term]] = {
+    "ndtr": lambda u: HALF * of(sp.erfc, u * -math.sqrt(0.5)),
+    "ndtri": _normal_quantile,
+    "cosm1": lambda u: -2 * of(sp.sin, HALF * u) ** 2,
+    "radian": lambda degrees, minutes, seconds: (degrees + (minutes + seconds / 60) / 60) * (math.pi / 180),
+    "huber": _huber, "_binom_pmf": _binomial_mass, "voigt_profile": _voigt,
+    "_beta_pdf": lambda u, a, b: of(sp.exp, of(h.xlogy, a - 1, u) + of(s.xlog1py, b - 1, -u) - of(s.betaln, a, b)),
+}  # fmt: skip
+UFUNCS |= {name: formula(terms) for name, terms in _FORMULAS.items()}
 UFUNCS |= {
-    # error functions, normal distribution
-    "ndtr": composed(_normal),
-    "ndtri": composed(_normal_quantile),
-    # densities that SciPy's distributions have ufuncs for
-    "_beta_pdf": composed(_beta_density),
-    "_binom_pmf": composed(_binomial_mass),
-    "voigt_profile": composed(_voigt),
-    # gamma and beta functions
-    "psi": function(sp.digamma),
     "poch": composed(_rising),
-    "binom": function(sp.binomial),
-    "_zeta": function(sp.zeta),
-    "_riemann_zeta": function(sp.zeta),
-    # Bessel and Airy functions
-    "jv": function(sp.besselj),
-    "jve": function(sp.besselj),
-    "yv": function(sp.bessely),
-    "yve": function(sp.bessely),
-    "yn": function(sp.bessely),
-    "iv": function(sp.besseli),
-    "kv": function(sp.besselk),
-    "kn": function(sp.besselk),
-    # logistic function, entropies, losses, logarithms and powers
-    "huber": composed(_huber),
+    "_lambertw": composed(_lambert),
     "exp10": composed(lambda graph, u: op.power(graph, graph.number(10), u)),
-    "cosm1": composed(_cosm1),
     "round": UFUNCS["rint"],
-    "radian": composed(_radian),
-    # integrals
     "exp1": _of_order(sp.expint, 1),
-    "expn": function(sp.expint),
-    "expi": function(sp.Ei),
-    "ellipk": function(sp.elliptic_k),
-    "ellipe": function(sp.elliptic_e),
-    "ellipkinc": function(sp.elliptic_f),
-    "ellipeinc": function(sp.elliptic_e),
-    # polynomials of a constant degree, hypergeometric functions, inverses of x exp(x) and x + log(x)
-    "eval_legendre": function(sp.legendre),
-    "eval_chebyt": function(sp.chebyshevt),
-    "eval_chebyu": function(sp.chebyshevu),
     "eval_chebyc": _scaled_argument(sp.chebyshevt, Fraction(1, 2), outside=2),
     "eval_chebys": _scaled_argument(sp.chebyshevu, Fraction(1, 2)),
     "eval_sh_legendre": _scaled_argument(sp.legendre, 2, -1),
     "eval_sh_chebyt": _scaled_argument(sp.chebyshevt, 2, -1),
     "eval_sh_chebyu": _scaled_argument(sp.chebyshevu, 2, -1),
-    "eval_hermite": function(sp.hermite),
-    "eval_hermitenorm": function(s.hermitenorm),
-    "eval_laguerre": function(sp.laguerre),
-    "eval_genlaguerre": function(sp.assoc_laguerre),
-    "eval_gegenbauer": function(sp.gegenbauer),
-    "eval_jacobi": function(sp.jacobi),
-    "_lambertw": composed(_lambert),
 }
 
-SEVERAL_OUTPUTS |= {
-    "sici": (function(sp.Si), function(sp.Ci)),
-    "shichi": (function(sp.Shi), function(sp.Chi)),
-    "fresnel": (function(sp.fresnels), function(sp.fresnelc)),
-    "airy": (function(sp.airyai), function(sp.airyaiprime), function(sp.airybi), function(sp.airybiprime)),
-    "ellipj": tuple(function(head) for head in (s.jacobi_sn, s.jacobi_cn, s.jacobi_dn, s.jacobi_am)),
-}
+_SEVERAL: dict[str, tuple[Head, ...]] = {
+    "sici": (sp.Si, sp.Ci), "shichi": (sp.Shi, sp.Chi), "fresnel": (sp.fresnels, sp.fresnelc),
+    "airy": (sp.airyai, sp.airyaiprime, sp.airybi, sp.airybiprime),
+    "ellipj": (s.jacobi_sn, s.jacobi_cn, s.jacobi_dn, s.jacobi_am),
+}  # fmt: skip
+SEVERAL_OUTPUTS |= {name: tuple(map(function, heads)) for name, heads in _SEVERAL.items()}

@@ -56,19 +56,15 @@ def _eigen(name: str, a: Any, triangle: str) -> Any:
     a = traced(a)
 
     def one(matrix: Any) -> Any:
-        n = _square(matrix)
+        n = len(matrix)
+        if n != matrix.shape[1]:
+            raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
         if not n:
             return np.zeros((0, 1))
         values, vectors = factors_of(f"np.linalg.{name}", MatrixOperation("eigen", (n,)), matrix)
         return np.concatenate([values[:, None], np.reshape(vectors, (n, n)).T], axis=1)
 
     return per_matrix(one, np.matrix_transpose(a) if triangle.upper() == "U" else a)
-
-
-def _square(matrix: Any) -> int:
-    if matrix.shape[0] != matrix.shape[1]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
-    return len(matrix)
 
 
 @implements(np.linalg.svd)

@@ -49,7 +49,9 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         return call(np.frompyfunc(callee(function), ufunc.nin, 1), inputs, keywords)
     form = integer_form(ufunc, inputs)
     if form is not None:
-        return form(*inputs) if not keywords else _written(form(*inputs), keywords)
+        if keywords and (set(keywords) != {"out"} or len(keywords["out"]) != 1):
+            refuse_function("a ufunc of integers with where= or dtype=", "only out= is traced", "use np.where")
+        return delivered(form(*inputs), *keywords.get("out", (None,)))
     if not keywords and (result := _of_one_scope(ufunc, inputs)) is not None:
         return result
     if ufunc.__name__ in _COMPLEX_RESULTS or any(map(is_complex, inputs)):
@@ -75,13 +77,6 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     result = [elementwise(scope.graph, part, *operands) for part in parts]
     places = targets or [None] * len(result)
     return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(result, places, strict=True))
-
-
-def _written(result: Any, keywords: Keywords) -> Any:
-    """Write a result into `out=`."""
-    if set(keywords) != {"out"} or len(keywords["out"]) != 1:
-        refuse_function("a ufunc of integers with where= or dtype=", "only out= is traced", "use np.where")
-    return delivered(result, keywords["out"][0])
 
 
 def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
@@ -135,38 +130,23 @@ def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     nodes = _prepared(ufunc, scope, given)
     if not nodes.ndim and not isinstance(axis, tuple | None) and axis in (0, -1):
         axis = ()  # as NumPy: a number is reduced along its first or last axis, which it lacks
-    if isinstance(axis, tuple | None) and nodes.ndim > 1 and len(node_arrays.normalized_axes(axis, nodes.ndim)) > 1:
-        _check_order_free(ufunc)
+    has_order = ufunc.identity is None and ufunc.__name__ not in _ORDER_FREE
+    if has_order and isinstance(axis, tuple | None) and len(node_arrays.normalized_axes(axis, nodes.ndim)) > 1:
+        raise ValueError(f"reduction operation {ufunc.__name__!r} is not reorderable, so at most one axis is allowed")
     start = keywords.get("initial", np._NoValue)
     if start is np._NoValue and (where is not True or not nodes.size):
         start = ufunc.identity
     if start is None and where is not True:
         raise ValueError(f"np.{ufunc.__name__}.reduce with where= needs initial=: it has no neutral element")
+    truths = None if where is True else elementwise(graph, as_truth, nodes_of(where, scope))
     result = node_arrays.reduce(
-        graph,
-        builder(ufunc),
-        nodes,
-        axis,
-        keepdims=bool(keywords.get("keepdims", False)),
+        graph, builder(ufunc), nodes, axis, keepdims=bool(keywords.get("keepdims", False)),
         initial=None if start is None or start is np._NoValue else int(nodes_of(start, scope)),
-        where=None if where is True else _mask(scope, where, nodes.shape),
-    )
-    _check_shape(targets, result)
-    return _deliver(ufunc, scope, _counted(scope, ufunc, given, nodes, result), targets, True)
-
-
-def _mask(scope: Scope, where: Any, shape: tuple[int, ...]) -> Nodes:
-    return np.broadcast_to(elementwise(scope.graph, as_truth, nodes_of(where, scope)), shape)
-
-
-def _check_order_free(ufunc: np.ufunc) -> None:
-    if ufunc.identity is None and ufunc.__name__ not in _ORDER_FREE:
-        raise ValueError(f"reduction operation {ufunc.__name__!r} is not reorderable, so at most one axis is allowed")
-
-
-def _check_shape(targets: Sequence[Any], result: Nodes) -> None:
+        where=None if truths is None else np.broadcast_to(truths, nodes.shape),
+    )  # fmt: skip
     if targets and targets[0] is not None and np.shape(targets[0]) != result.shape:
         raise ValueError(f"out= has the shape {np.shape(targets[0])}, and the result {result.shape}")
+    return _deliver(ufunc, scope, _counted(scope, ufunc, given, nodes, result), targets, True)
 
 
 @implements_method("accumulate")
@@ -274,14 +254,14 @@ def _prepared(ufunc: np.ufunc, scope: Scope, nodes: Nodes) -> Nodes:
 def _deliver(ufunc: np.ufunc, scope: Scope, result: Nodes, targets: Sequence[Any], where: Any) -> Any:
     """Wrap the result, or write it into `out=` (under `where=`)."""
     target = targets[0] if targets else None
+    if target is None and where is not True:
+        raise TraceError(
+            f"np.{ufunc.__name__} was called with where= and without out=",
+            where=user_place(),
+            why="the elements left out would be uninitialised memory",
+            do="give out=np.zeros_like(x), or use np.where(condition, a, b)",
+        )
     if target is None:
-        if where is not True:
-            raise TraceError(
-                f"np.{ufunc.__name__} was called with where= and without out=",
-                where=user_place(),
-                why="the elements left out would be uninitialised memory",
-                do="give out=np.zeros_like(x), or use np.where(condition, a, b)",
-            )
         return wrap(result, scope)
     if not isinstance(target, Traced):
         raise store_error()

@@ -12,17 +12,12 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.scipy.objects import array, fails, is_plain, package, taken
+from symad.tracing.scipy.objects import array, column, fails, held, is_plain, none, package, taken, weighed
 from symad.tracing.scipy.piecewise_polynomials import interval, outside
 from symad.tracing.scipy.splines import make_interp_spline, spline, tensor_product
 from symad.tracing.values.traced import refuse_function
 
 _ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
-
-
-def none(truths: Any) -> Any:
-    """Whether no truth value is true: a question that numbers answer."""
-    return not np.any(truths)
 
 
 # ---- interp1d
@@ -71,8 +66,7 @@ def evaluated(self: Any, x: Any) -> Any:
         below, above = flat < knots[0], flat > knots[-1]
         if self.bounds_error and fails(none, np.logical_or(below, above)):
             raise ValueError("A value in x_new is outside of the interpolation range.")
-        column = (-1,) + (1,) * len(rest)
-        ends = [np.reshape(end, column) for end in (below, above)]
+        ends = [column(end, len(rest)) for end in (below, above)]
         low, high = (math.nan, math.nan) if self.bounds_error else (self._fill_value_below, self._fill_value_above)
         values = np.where(ends[0], _filled(low, rest), np.where(ends[1], _filled(high, rest), values))
     values = np.reshape(values, np.shape(points) + rest)
@@ -102,15 +96,14 @@ def _between(self: Any, knots: Any, y: Any, points: Any) -> Any:
     """Return what the kind of an interpolant has between its points, and beyond."""
     kind = self._kind
     if hasattr(self, "_spline"):
-        inner = self._spline
-        t, c, k = (inner._t, inner._c, inner.k) if hasattr(inner, "_t") else (inner.t, inner.c, inner.k)
+        t, c, k = held(self._spline, "t", "c", "k")
         return np.reshape(spline((t, c, k), points, 0, True), (-1, *np.shape(y)[1:]))
-    column = (-1,) + (1,) * (np.ndim(y) - 1)
+    behind = np.ndim(y) - 1
     if kind == "linear":
         place = interval(knots, points)
         low, high = taken(knots, place), taken(knots, place + 1)
         first, second = taken(y, place), taken(y, place + 1)
-        share = np.reshape((points - low) / (high - low), column)
+        share = column((points - low) / (high - low), behind)
         return first + share * (second - first)
     if kind in ("previous", "next") and hasattr(self, "_x_shift"):
         knots = np.nextafter(self._x_shift, math.inf if kind == "previous" else -math.inf)
@@ -122,10 +115,10 @@ def _between(self: Any, knots: Any, y: Any, points: Any) -> Any:
         place = np.searchsorted(knots[1:], points, side="right")
     else:
         place = np.searchsorted(knots[:-1], points, side="left")
-    value = taken(y, place) + np.reshape(0.0 * points, column)
+    value = taken(y, place) + column(0.0 * points, behind)
     if kind in ("previous", "next") and self._extrapolate:
         beyond = points < knots[0] if kind == "previous" else points > knots[-1]
-        return np.where(np.reshape(beyond, column), math.nan, value)
+        return np.where(column(beyond, behind), math.nan, value)
     return value
 
 
@@ -156,8 +149,7 @@ def grid_interpolator(
 @stands_in_for(f"{_GRID}.__call__", held=("_values", "values", "fill_value"))
 def grid_evaluated(self: Any, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
     """The values of an interpolator at points, whose coordinates are in the last axis."""
-    grid = self._grid if hasattr(self, "_grid") else self.grid
-    values = self._values if hasattr(self, "_values") else self.values
+    grid, values = held(self, "grid", "values")
     method = self.method if method is None else method
     points = _coordinates(xi, len(grid))
     flat = [np.ravel(points[..., k]) for k in range(len(grid))]
@@ -168,8 +160,8 @@ def grid_evaluated(self: Any, xi: Any, method: Any = None, *, nu: Any = None) ->
         raise ValueError("One of the requested xi is out of bounds")
     results = _on_grid(self, grid, values, flat, method, nu)
     if self.bounds_error or self.fill_value is not None:
-        is_outside = np.reshape(beyond, (-1,) + (1,) * (np.ndim(results) - 1))
-        results = np.where(is_outside, math.nan if self.bounds_error else self.fill_value, results)
+        filling = math.nan if self.bounds_error else self.fill_value
+        results = np.where(column(beyond, np.ndim(results) - 1), filling, results)
     return np.reshape(results, np.shape(points)[:-1] + np.shape(values)[len(grid) :])
 
 
@@ -192,33 +184,15 @@ def _on_grid(self: Any, grid: Any, values: Any, points: list[Any], method: str, 
             do = "give it method='linear', or use RectBivariateSpline or BSpline"
             refuse_function(f"{_GRID} with method={method!r}", "it has no traced form", do)
         return tensor_product(interpolant.t, tuple(interpolant.k), np.asarray(interpolant.c), points)
-    places, shares = [], []
+    axes = list[list[tuple[Any, Any]]]()
     for edges, coordinate in zip(grid, points, strict=True):
         place = interval(edges, coordinate)
         low, high = taken(edges, place), taken(edges, place + 1)
-        places.append(place)
-        shares.append((coordinate - low) / (high - low))
-    rest = np.shape(values)[len(grid) :]
-    rows = np.reshape(values, (-1, *rest))
-    if method == "nearest":
-        steps = [np.where(share <= 0.5, place, place + 1) for place, share in zip(places, shares, strict=True)]
-        return taken(rows, _flat(steps, np.shape(values))) + np.reshape(0.0 * points[0], (-1,) + (1,) * len(rest))
-    total = 0.0
-    for corner in np.ndindex(*[2] * len(grid)):
-        weight: Any = 1.0
-        for step, share in zip(corner, shares, strict=True):
-            weight = weight * (share if step else 1.0 - share)
-        place = _flat([place + step for place, step in zip(places, corner, strict=True)], np.shape(values))
-        total = total + np.reshape(weight, (-1,) + (1,) * len(rest)) * taken(rows, place)
-    return total
-
-
-def _flat(places: list[Any], shape: tuple[int, ...]) -> Any:
-    """Return the places in an array of one axis."""
-    flat: Any = 0
-    for place, length in zip(places, shape, strict=False):
-        flat = flat * length + place
-    return flat
+        share = (coordinate - low) / (high - low)
+        is_nearest = method == "nearest"
+        axes.append([(np.where(share <= 0.5, place, place + 1), 1.0 + 0.0 * coordinate)] if is_nearest
+                    else [(place, 1.0 - share), (place + 1, share)])  # fmt: skip
+    return weighed(values, axes)
 
 
 @stands_in_for("scipy.interpolate.interpn", held=())

@@ -14,7 +14,7 @@ import numpy as np
 from symad.errors import LimitError
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.numpy.scipy_fourier import fftconvolve
+from symad.tracing.numpy.scipy_forms import arguments_of, scipy_form, signature_of
 from symad.tracing.numpy.scipy_matrices import solve_triangular, toeplitz
 from symad.tracing.scipy.objects import array, is_plain, package
 from symad.tracing.scipy.sparse_products import summed
@@ -47,65 +47,36 @@ def along(name: str, x: Any, axis: int, apply: Callable[[Any], Any]) -> Any:
     return np.moveaxis(np.reshape(image, (len(matrix), *np.shape(moved)[1:])), 0, axis)
 
 
-def _check(name: str, given: dict[str, Any]) -> None:
-    """Refuse traced numbers in what a filter is made of."""
-    traced = [key for key, value in given.items() if not is_plain(value)]
-    if traced:
-        refuse_function(f"{name} with traced {', '.join(traced)}", "they are ordinary numbers", "trace the values only")
-
-
-def _filter(package_name: str, name: str, parameters: tuple[str, ...], axis: int | None, place: int = 0) -> None:
-    """Register a filter: the names of its parameters, the axis that it has by default, where the values stand."""
+def _filter(package_name: str, name: str, values_name: str) -> None:
+    """Register a filter along an axis, which has its values as the parameter of a name."""
     full = f"scipy.{package_name}.{name}"
 
     def handler(*args: Any, **keywords: Any) -> Any:
-        given = dict(zip(parameters, args, strict=False)) | keywords
-        values = given.pop(parameters[place])
-        along_axis = given.pop("axis", axis)
+        given = arguments_of(full, args, keywords)
+        values, axis = given.pop(values_name), given.pop("axis", signature_of(full).parameters["axis"].default)
         if given.pop("output", None) is not None or given.get("zi") is not None:
             refuse_function(f"{full} with output= or zi=", "it has no traced form", "leave it out")
-        _check(full, given)
+        traced = ", ".join(key for key, value in given.items() if not is_plain(value))
+        if traced:
+            refuse_function(f"{full} with traced {traced}", "they are ordinary numbers", "trace the values only")
         own = getattr(package(package_name), name)
-        has_axis = axis is not None
-        return along(full, values, along_axis if has_axis else -1,
-                     lambda m: own(**{parameters[place]: m}, **given, **({"axis": 0} if has_axis else {})))  # fmt: skip
+        return along(full, values, axis, lambda m: own(**{values_name: m}, **given, axis=0))
 
     stands_in_for(full, held=())(handler)
 
 
-for _name, _parameters, _axis, _place in (
-    ("filtfilt", ("b", "a", "x", "axis", "padtype", "padlen", "method", "irlen"), -1, 2),
-    ("sosfilt", ("sos", "x", "axis", "zi"), -1, 1),
-    ("sosfiltfilt", ("sos", "x", "axis", "padtype", "padlen"), -1, 1),
-    ("savgol_filter", ("x", "window_length", "polyorder", "deriv", "delta", "axis", "mode", "cval"), -1, 0),
-    ("detrend", ("data", "axis", "type", "bp", "overwrite_data"), -1, 0),
-    ("decimate", ("x", "q", "n", "ftype", "axis", "zero_phase"), -1, 0),
-    ("resample_poly", ("x", "up", "down", "axis", "window", "padtype", "cval"), 0, 0),
-    ("upfirdn", ("h", "x", "up", "down", "axis", "mode", "cval"), -1, 1),
-):
-    _filter("signal", _name, _parameters, _axis, _place)
-_OF_IMAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("gaussian_filter1d", ("input", "sigma", "axis", "order", "output", "mode", "cval", "truncate", "radius")),
-    ("uniform_filter1d", ("input", "size", "axis", "output", "mode", "cval", "origin")),
-    ("spline_filter1d", ("input", "order", "axis", "output", "mode")),
-)
-for _name, _names in _OF_IMAGES:
-    _filter("ndimage", _name, _names, -1)
+for _name in ("filtfilt", "sosfilt", "sosfiltfilt", "savgol_filter", "decimate", "resample_poly", "upfirdn"):
+    _filter("signal", _name, "x")
+_filter("signal", "detrend", "data")
+for _name in ("gaussian_filter1d", "uniform_filter1d", "spline_filter1d"):
+    _filter("ndimage", _name, "input")
 
 
-@stands_in_for("scipy.signal.resample", held=())
-def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
+@scipy_form("scipy.signal.resample", held=())
+def resample(x: Any, num: int, axis: int = 0, window: Any = None) -> Any:
     """The values at other places, by Fourier's series."""
-    if t is not None or domain != "time":
-        refuse_function("scipy.signal.resample with t= or domain=", "it has no traced form", "leave it out")
     own = package("signal").resample
     return along("scipy.signal.resample", x, axis, lambda m: own(m, num, axis=0, window=window))
-
-
-@stands_in_for("scipy.signal.oaconvolve", held=())
-def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """The convolution of two arrays, as `fftconvolve` has it."""
-    return fftconvolve(in1, in2, mode, axes)
 
 
 @stands_in_for("scipy.signal.lfilter", held=())

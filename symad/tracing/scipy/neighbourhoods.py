@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from symad.tracing.numpy.curves import kept_of_convolution
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.scipy_forms import arguments_of, scipy_form
 from symad.tracing.scipy.linear_maps import along
-from symad.tracing.scipy.objects import array, is_plain, package, taken
+from symad.tracing.scipy.objects import array, is_plain, package, weighed
 from symad.tracing.values.traced import refuse_function, refuse_options
 
 _PADS: dict[str, Any] = {
     "reflect": "symmetric", "grid-mirror": "symmetric", "nearest": "edge", "mirror": "reflect", "constant": "constant",
     "grid-constant": "constant", "wrap": "wrap", "grid-wrap": "wrap",
 }  # fmt: skip
-
-
-_unless = partial(refuse_options, "scipy.ndimage")
 
 
 def _each(value: Any, rank: int) -> list[Any]:
@@ -43,13 +45,9 @@ def shifts(values: Any, sizes: Any, mode: Any, cval: float, origins: Any) -> lis
     return [padded[tuple(slice(s, s + n) for s, n in zip(start, lengths, strict=True))] for start in starts]
 
 
-@stands_in_for("scipy.ndimage.correlate", held=())
-def correlate(
-    input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, *,
-    axes: Any = None,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.ndimage.correlate", held=())
+def correlate(input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
     """The sums of each element's neighbours, weighed."""
-    _unless("correlate", output=output, axes=axes)
     values, weights = array(input), array(weights)
     if weights.ndim != values.ndim:
         raise RuntimeError(f"weights.ndim ({weights.ndim}) must match len(axes) ({values.ndim})")
@@ -62,49 +60,42 @@ def correlate(
     return sums
 
 
-@stands_in_for("scipy.ndimage.convolve", held=())
-def convolve(
-    input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, *,
-    axes: Any = None,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.ndimage.convolve", held=())
+def convolve(input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
     """The same, of the weights turned round."""
     weights = array(weights)
     origins = [-o - (size % 2 == 0) for o, size in zip(_each(origin, weights.ndim), weights.shape, strict=True)]
-    return correlate(input, np.flip(weights), output, mode, cval, origins, axes=axes)
+    return correlate(input, np.flip(weights), mode, cval, origins)
 
 
-@stands_in_for("scipy.ndimage.correlate1d", held=())
+@scipy_form("scipy.ndimage.correlate1d", held=())
 def correlate1d(
-    input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0,
-    origin: int = 0,
-) -> Any:  # fmt: skip
+    input: Any, weights: Any, axis: int = -1, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
     """The sums of neighbours along an axis, weighed."""
-    _unless("correlate1d", output=output)
     values, weights = array(input), array(weights)
     shape = [1] * values.ndim
     shape[axis] = len(weights)
     origins = [0] * values.ndim
     origins[axis] = origin
-    return correlate(values, np.reshape(weights, shape), None, mode, cval, origins)
+    return correlate(values, np.reshape(weights, shape), mode, cval, origins)
 
 
-@stands_in_for("scipy.ndimage.convolve1d", held=())
+@scipy_form("scipy.ndimage.convolve1d", held=())
 def convolve1d(
-    input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0,
-    origin: int = 0,
-) -> Any:  # fmt: skip
+    input: Any, weights: Any, axis: int = -1, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
     """The same, of the weights turned round."""
     weights = array(weights)
-    return correlate1d(input, weights[::-1], axis, output, mode, cval, -origin - (len(weights) % 2 == 0))
+    return correlate1d(input, weights[::-1], axis, mode, cval, -origin - (len(weights) % 2 == 0))
 
 
-@stands_in_for("scipy.ndimage.gaussian_filter", held=())
+@scipy_form("scipy.ndimage.gaussian_filter", held=())
 def gaussian_filter(
-    input: Any, sigma: Any, order: Any = 0, output: Any = None, mode: Any = "reflect", cval: float = 0.0,
-    truncate: float = 4.0, *, radius: Any = None, axes: Any = None,
+    input: Any, sigma: Any, order: Any = 0, mode: Any = "reflect", cval: float = 0.0, truncate: float = 4.0,
+    radius: Any = None,
 ) -> Any:  # fmt: skip
     """The array smoothed by normal weights along each axis, of plain widths."""
-    _unless("gaussian_filter", output=output, axes=axes)
     values = array(input)
     if not is_plain(sigma):
         do = "give it numbers, or write the weights and use scipy.ndimage.correlate1d"
@@ -118,13 +109,9 @@ def gaussian_filter(
     return values
 
 
-@stands_in_for("scipy.ndimage.uniform_filter", held=())
-def uniform_filter(
-    input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, *,
-    axes: Any = None,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.ndimage.uniform_filter", held=())
+def uniform_filter(input: Any, size: Any = 3, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
     """The means of windows."""
-    _unless("uniform_filter", output=output, axes=axes)
     values = array(input)
     own = package("ndimage").uniform_filter1d
     rows = zip(*[_each(part, values.ndim) for part in (size, mode, origin)], strict=True)
@@ -135,70 +122,64 @@ def uniform_filter(
 
 
 def _edges(name: str, across: list[float]) -> None:
-    def handler(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: float = 0.0) -> Any:
-        _unless(name, output=output)
+    @scipy_form(f"scipy.ndimage.{name}", held=())
+    def handler(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
         values = array(input)
         modes, axis = _each(mode, values.ndim), axis % values.ndim
-        edges = correlate1d(values, [-1.0, 0.0, 1.0], axis, None, modes[axis], cval)
+        edges = correlate1d(values, [-1.0, 0.0, 1.0], axis, modes[axis], cval)
         for other in range(values.ndim):
-            edges = edges if other == axis else correlate1d(edges, across, other, None, modes[other], cval)
+            edges = edges if other == axis else correlate1d(edges, across, other, modes[other], cval)
         return edges
-
-    stands_in_for(f"scipy.ndimage.{name}", held=())(handler)
 
 
 _edges("sobel", [1.0, 2.0, 1.0])
 _edges("prewitt", [1.0, 1.0, 1.0])
 
 
-@stands_in_for("scipy.ndimage.laplace", held=())
-def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
+@scipy_form("scipy.ndimage.laplace", held=())
+def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0) -> Any:
     """The sum of second differences."""
-    _unless("laplace", output=output, axes=axes)
     values = array(input)
     modes = _each(mode, values.ndim)
-    parts = [correlate1d(values, [1.0, -2.0, 1.0], k, None, modes[k], cval) for k in range(values.ndim)]
-    return sum(parts[1:], parts[0])
+    return _sum(correlate1d(values, [1.0, -2.0, 1.0], k, modes[k], cval) for k in range(values.ndim))
 
 
-def _derivatives(values: Any, sigma: Any, order: int, mode: Any, cval: float, more: dict[str, Any]) -> list[Any]:
+def _sum(parts: Iterable[Any]) -> Any:
+    return functools.reduce(operator.add, parts)
+
+
+def _derivatives(input: Any, sigma: Any, order: int, *options: Any) -> list[Any]:
+    values = array(input)
     degrees = [[order * (k == axis) for k in range(values.ndim)] for axis in range(values.ndim)]
-    return [gaussian_filter(values, sigma, degree, None, mode, cval, **more) for degree in degrees]
+    return [gaussian_filter(values, sigma, degree, *options) for degree in degrees]
 
 
-@stands_in_for("scipy.ndimage.gaussian_laplace", held=())
+@scipy_form("scipy.ndimage.gaussian_laplace", held=())
 def gaussian_laplace(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, **more: Any
+    input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, truncate: float = 4.0, radius: Any = None
 ) -> Any:
     """The sum of second derivatives of the smoothed array."""
-    _unless("gaussian_laplace", output=output)
-    parts = _derivatives(array(input), sigma, 2, mode, cval, more)
-    return sum(parts[1:], parts[0])
+    return _sum(_derivatives(input, sigma, 2, mode, cval, truncate, radius))
 
 
-@stands_in_for("scipy.ndimage.gaussian_gradient_magnitude", held=())
+@scipy_form("scipy.ndimage.gaussian_gradient_magnitude", held=())
 def gaussian_gradient_magnitude(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, **more: Any
+    input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, truncate: float = 4.0, radius: Any = None
 ) -> Any:
     """The length of the gradient of the smoothed array."""
-    _unless("gaussian_gradient_magnitude", output=output)
-    parts = [part**2 for part in _derivatives(array(input), sigma, 1, mode, cval, more)]
-    return np.sqrt(sum(parts[1:], parts[0]))
+    return np.sqrt(_sum(part**2 for part in _derivatives(input, sigma, 1, mode, cval, truncate, radius)))
 
 
 def _ordered(name: str, choose: Any) -> None:
+    @scipy_form(f"scipy.ndimage.{name}", held=())
     def handler(
-        input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
-        cval: float = 0.0, origin: Any = 0, *, axes: Any = None,
-    ) -> Any:  # fmt: skip
-        _unless(name, output=output, axes=axes)
+        input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
+    ) -> Any:
         values = array(input)
         window = np.ones(_each(size, values.ndim), dtype=bool) if footprint is None else np.asarray(footprint, bool)
         parts = shifts(values, window.shape, mode, cval, _each(origin, values.ndim))
         kept = [part for part, counts in zip(parts, window.ravel().tolist(), strict=True) if counts]
         return choose(np.stack(kept))
-
-    stands_in_for(f"scipy.ndimage.{name}", held=())(handler)
 
 
 _ordered("maximum_filter", lambda parts: np.max(parts, axis=0))
@@ -209,13 +190,11 @@ _ordered("median_filter", lambda parts: np.sort(parts, axis=0)[len(parts) // 2])
 # ---- interpolation
 
 
-@stands_in_for("scipy.ndimage.map_coordinates", held=())
+@scipy_form("scipy.ndimage.map_coordinates", held=())
 def map_coordinates(
-    input: Any, coordinates: Any, output: Any = None, order: int = 3, mode: str = "constant", cval: float = 0.0,
-    prefilter: bool = True,
-) -> Any:  # fmt: skip
+    input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
+) -> Any:
     """The values between elements: nearest ones, linear or cubic, of an array that is held or ends at its edges."""
-    _unless("map_coordinates", output=output)
     if order not in (0, 1, 3) or mode not in ("constant", "nearest"):
         why = "traced are orders 0, 1 and 3, with mode='constant' or 'nearest'"
         refuse_function(f"scipy.ndimage.map_coordinates with order={order}, mode={mode!r}", why, "use one of these")
@@ -241,7 +220,7 @@ def _coefficients(values: Any, mode: str) -> Any:
 
 
 def _between(values: Any, places: list[Any], order: int) -> Any:
-    axes = []
+    axes = list[list[tuple[Any, Any]]]()
     for place, length in zip(places, values.shape, strict=True):
         if order == 0:
             axes.append([(np.floor(place + 0.5), 1.0)])
@@ -253,13 +232,7 @@ def _between(values: Any, places: list[Any], order: int) -> Any:
             continue
         weights = [(1 - t) ** 3 / 6, (4 - 6 * t**2 + 3 * t**3) / 6, (1 + 3 * t + 3 * t**2 - 3 * t**3) / 6, t**3 / 6]
         axes.append([(_mirrored(low + step - 1, length), weight) for step, weight in enumerate(weights)])
-    total: Any = 0.0
-    for parts in itertools.product(*axes):
-        place, weight = 0, 1.0
-        for (step, factor), length in zip(parts, values.shape, strict=True):
-            place, weight = place * length + step, weight * factor
-        total = total + weight * taken(np.ravel(values), _whole(place))
-    return total
+    return weighed(values, [[(_whole(place), weight) for place, weight in pairs] for pairs in axes])
 
 
 def _mirrored(place: Any, length: int) -> Any:
@@ -271,23 +244,22 @@ def _whole(place: Any) -> Any:
     return np.asarray(place, dtype=int) if is_plain(place) else place.astype(int)
 
 
-def _moved(name: str, shift: Any) -> None:
-    def handler(input: Any, amount: Any, output: Any = None, *options: Any, **keywords: Any) -> Any:
-        _unless(name, output=output)
-        values = array(input)
+def _moved(name: str, still: float) -> None:
+    full = f"scipy.ndimage.{name}"
+
+    def handler(*args: Any, **keywords: Any) -> Any:
+        given = arguments_of(full, args, keywords)
+        values, amount = array(given.pop("input")), given.pop(name)
+        refuse_options("scipy.ndimage", name, output=given.pop("output", None))
         if not is_plain(amount):
             do = "use scipy.ndimage.map_coordinates, whose coordinates are traced"
-            refuse_function(f"scipy.ndimage.{name} by a traced amount", "it is an ordinary number", do)
+            refuse_function(f"{full} by a traced amount", "it is an ordinary number", do)
         own = getattr(package("ndimage"), name)
-
-        def moved(columns: Any, by: float) -> Any:
-            return own(columns, (by, shift), None, *options, **keywords)
-
         for axis, by in enumerate(_each(amount, values.ndim)):
-            values = along(f"scipy.ndimage.{name}", values, axis, partial(moved, by=by))
+            values = along(full, values, axis, partial(own, **given, **{name: (by, still)}))
         return values
 
-    stands_in_for(f"scipy.ndimage.{name}", held=())(handler)
+    stands_in_for(full, held=())(handler)
 
 
 _moved("shift", 0.0)
@@ -313,12 +285,8 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     sums: Any = 0.0
     for i, k in np.ndindex(*right.shape):
         sums = sums + turned[i, k] * wide[i : i + lengths[0], k : k + lengths[1]]
-    if mode == "full":
-        return sums
     sizes = zip(left.shape, right.shape, strict=True)
-    if mode == "same":
-        return sums[tuple(slice((m - 1) // 2, (m - 1) // 2 + n) for n, m in sizes)]
-    return sums[tuple(slice(m - 1, n) for n, m in sizes)]
+    return sums[tuple(kept_of_convolution(n, m, mode) for n, m in sizes)]
 
 
 @stands_in_for("scipy.signal.correlate2d", held=())

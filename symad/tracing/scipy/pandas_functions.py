@@ -99,12 +99,6 @@ def as_operator(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **keyword
     return _OPERATORS[ufunc](*map(value, inputs)) if answers else NotImplemented
 
 
-@stands_in_for("pandas.core.dtypes.cast.np_can_hold_element")
-def np_can_hold_element(dtype: Any, element: Any) -> Any:
-    """The number or array that is stored or filled in: what holds traced values takes any number."""
-    return element
-
-
 @stands_in_for("pandas.core.algorithms.map_array")
 def map_array(arr: Any, mapper: Any, na_action: Any = None) -> Any:
     """A function of each element."""
@@ -182,15 +176,17 @@ def roll_apply(
 
 
 def _falling(
-    kind: str, pairs: Iterator[Any], minp: int, com: float, adjust: bool, ignore_na: bool, deltas: Any = None
-) -> Iterator[Any]:
+    kind: str, left: Any, right: Any, at: slice, minp: int, com: float, adjust: bool, ignore_na: bool,
+    deltas: Any = None,
+) -> Iterator[Any]:  # fmt: skip
     """Yield means, sums or covariances of pairs, whose weights fall by a factor at each step; NaN where too few are."""
     factor, new = com / (1 + com), 1.0 if adjust else 1 / (1 + com)
     mean: Any = 0.0
     other = spread = weight = total = squares = count = mean
-    for k, (x, y) in enumerate(pairs):
+    apart = None if deltas is None else deltas[at]
+    for k, (x, y) in enumerate(zip(left, right, strict=True)):
         seen = ~(np.isnan(x) | np.isnan(y))
-        fall = factor ** (1.0 if deltas is None or k == 0 else deltas[k - 1])
+        fall = factor ** (1.0 if apart is None or k == 0 else apart[k - 1])
         fall = np.where(seen, fall, 1.0) if ignore_na else fall
         x, y, share, count = np.where(seen, x, 0.0), np.where(seen, y, 0.0), np.where(seen, new, 0.0), count + seen
         weight, total, squares = fall * weight, fall * total + share, fall**2 * squares + share**2
@@ -207,17 +203,21 @@ def _falling(
         yield np.where(count >= max(minp, 1), mean if kind in ("mean", "sum") else spread * biased, np.nan)
 
 
+def _all_falling(kind: str, x: Any, y: Any, start: Any, end: Any, *options: Any) -> Any:
+    """Return the same of all windows."""
+    first, second = traced(x), traced(y)
+    windows = [slice(a, b) for a, b in _bounds(start, end)]
+    return np.stack([part for at in windows for part in _falling(kind, first[at], second[at], at, *options)])
+
+
 @stands_in_for("pandas._libs.window.aggregations.ewm")
 def ewm(
     vals: Any, start: Any, end: Any, minp: int, com: float, adjust: bool, ignore_na: bool, deltas: Any = None,
     normalize: bool = True,
 ) -> Any:  # fmt: skip
     """Means, or sums, with weights that fall exponentially."""
-    kind, x, parts = "mean" if normalize else "sum", traced(vals), list[Any]()
-    for a, b in _bounds(start, end):
-        apart = None if deltas is None else deltas[a:b]
-        parts += _falling(kind, zip(x[a:b], x[a:b], strict=True), minp, com, adjust, ignore_na, apart)
-    return np.stack(parts)
+    kind = "mean" if normalize else "sum"
+    return _all_falling(kind, vals, vals, start, end, minp, com, adjust, ignore_na, deltas)
 
 
 @stands_in_for("pandas._libs.window.aggregations.ewmcov")
@@ -225,16 +225,8 @@ def ewmcov(
     input_x: Any, start: Any, end: Any, minp: int, input_y: Any, com: float, adjust: bool, ignore_na: bool, bias: bool
 ) -> Any:
     """Variances and covariances with weights that fall exponentially."""
-    kind, x, y, parts = "biased" if bias else "free", traced(input_x), traced(input_y), list[Any]()
-    for a, b in _bounds(start, end):
-        parts += _falling(kind, zip(x[a:b], y[a:b], strict=True), minp, com, adjust, ignore_na)
-    return np.stack(parts)
-
-
-@stands_in_for("pandas.core.window.common.zsqrt")
-def zsqrt(x: Any) -> Any:
-    """Square roots, 0 where rounding has made a variance negative."""
-    return np.sqrt(np.maximum(x, 0.0))
+    kind = "biased" if bias else "free"
+    return _all_falling(kind, input_x, input_y, start, end, minp, com, adjust, ignore_na)
 
 
 def _ranked(values: Any, method: str, na_option: str, ascending: bool, pct: bool) -> Any:
@@ -260,11 +252,8 @@ def rank(
 
 
 _RUNNING = {
-    "cumsum": np.cumsum,
-    "cumprod": np.cumprod,
-    "cummax": np.maximum.accumulate,
-    "cummin": np.minimum.accumulate,
-}
+    "cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accumulate, "cummin": np.minimum.accumulate,
+}  # fmt: skip
 
 
 @stands_in_for("pandas.core.groupby.ops.WrappedCythonOp._call_cython_op")
@@ -296,12 +285,6 @@ def groups_of(self: Any, data: Any) -> Any:
     return [callee(data.take)(np.flatnonzero(self.ids == group)) for group in range(self.ngroups)]
 
 
-@stands_in_for("pandas.core.dtypes.cast.construct_1d_arraylike_from_scalar")
-def construct_1d_arraylike_from_scalar(value: Any, length: int, dtype: Any) -> Any:
-    """A column of one number."""
-    return np.broadcast_to(traced(value), (length,)).copy()
-
-
 @stands_in_for("pandas.core.computation.scope.ensure_scope", always=True)
 def ensure_scope(
     level: int, global_dict: Any = None, local_dict: Any = None, resolvers: Any = (), target: Any = None
@@ -316,10 +299,16 @@ def ensure_scope(
     return kind(0, global_dict=global_dict, local_dict=local_dict, resolvers=resolvers, target=target)
 
 
-@stands_in_for("pandas._libs.algos.ensure_float64", "pandas._libs.lib.maybe_convert_objects")
-def unchanged(values: Any, **keywords: Any) -> Any:
-    """The numbers themselves."""
-    return traced(values)
+stands_in_for("pandas._libs.algos.ensure_float64", "pandas._libs.lib.maybe_convert_objects")(
+    lambda values, **keywords: traced(values)
+)
+# square roots, 0 where rounding has made a variance negative
+stands_in_for("pandas.core.window.common.zsqrt")(lambda x: np.sqrt(np.maximum(x, 0.0)))
+stands_in_for("pandas.core.dtypes.cast.construct_1d_arraylike_from_scalar")(
+    lambda value, length, dtype: np.broadcast_to(traced(value), (length,)).copy()
+)
+# what is stored or filled in: an array that holds traced values takes any number
+stands_in_for("pandas.core.dtypes.cast.np_can_hold_element")(lambda dtype, element: element)
 
 
 @stands_in_for("pandas.core.apply.FrameApply.apply_series_generator", held=("obj",))

@@ -12,16 +12,11 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.scipy.objects import array, check_ascending, fails, is_plain, package, put, taken
+from symad.tracing.scipy.objects import array, check_ascent, column, fails, held, is_plain, package, put, taken
 from symad.tracing.values.traced import refuse_function
 
 _POLYNOMIAL = "scipy.interpolate.PPoly"
 _HELD = ("_c", "_x", "c", "x")
-
-
-def parts(self: Any) -> tuple[Any, Any]:
-    """Return the coefficients and the breakpoints of a piecewise polynomial."""
-    return (self._c, self._x) if hasattr(self, "_c") else (self.c, self.x)
 
 
 def _like(self: Any, c: Any, x: Any, extrapolate: Any) -> Any:
@@ -42,7 +37,7 @@ def outside(points: Any, first: Any, last: Any) -> Any:
 @stands_in_for("scipy.interpolate._interpolate._PPolyBase.__call__", held=_HELD)
 def evaluated(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
     """The values of a piecewise polynomial, or of its derivative, at points."""
-    c, breaks = parts(self)
+    c, breaks = held(self, "c", "x")
     if not isinstance(self, package("interpolate").PPoly):
         refuse_function(f"scipy.interpolate.{type(self).__name__}", "it has no traced form", "use PPoly")
     points = array(x)
@@ -58,7 +53,7 @@ def evaluated(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
 
 def values(c: Any, x: Any, points: Any, nu: int, extrapolate: Any) -> Any:
     """Return the nu-th derivative of a piecewise polynomial at points, by Horner's rule."""
-    if fails(_has_ascended, x):
+    if fails(lambda x: x[-1] >= x[0], x):
         refuse_function("a piecewise polynomial of descending breakpoints", "they are searched in", "turn them round")
     if extrapolate == "periodic":
         points = x[0] + np.mod(points - x[0], x[-1] - x[0])
@@ -66,18 +61,13 @@ def values(c: Any, x: Any, points: Any, nu: int, extrapolate: Any) -> Any:
     place = interval(x, points)
     degree, rest = np.shape(c)[0] - 1, np.shape(c)[2:]
     columns = taken(c, place, axis=1)
-    inner = np.reshape(points - taken(x, place), (-1,) + (1,) * len(rest))
+    inner = column(points - taken(x, place), len(rest))
     result: Any = np.zeros(np.shape(columns)[1:]) + 0 * inner
     for k in range(degree + 1 - nu):
         result = result * inner + columns[k] * float(math.perm(degree - k, nu))
     if extrapolate:
         return result
-    is_outside = np.reshape(outside(points, x[0], x[-1]), np.shape(inner))
-    return np.where(is_outside, math.nan, result)
-
-
-def _has_ascended(x: Any) -> Any:
-    return x[-1] >= x[0]
+    return np.where(column(outside(points, x[0], x[-1]), len(rest)), math.nan, result)
 
 
 @stands_in_for(f"{_POLYNOMIAL}.derivative", held=_HELD)
@@ -85,7 +75,7 @@ def derivative(self: Any, nu: int = 1) -> Any:
     """The piecewise polynomial that is the nu-th derivative."""
     if nu < 0:
         return antiderivative(self, -nu)
-    c, x = parts(self)
+    c, x = held(self, "c", "x")
     degree = len(c) - 1
     rows = [c[k] * float(math.perm(degree - k, nu)) for k in range(degree + 1 - nu)]
     return _like(self, np.stack(rows) if rows else 0.0 * c[:1], x, self.extrapolate)
@@ -96,8 +86,8 @@ def antiderivative(self: Any, nu: int = 1) -> Any:
     """The piecewise polynomial that is the nu-th antiderivative, 0 at the first breakpoint."""
     if nu <= 0:
         return derivative(self, -nu)
-    c, x = parts(self)
-    widths = np.reshape(np.diff(x), (-1,) + (1,) * (np.ndim(c) - 2))
+    c, x = held(self, "c", "x")
+    widths = column(np.diff(x), np.ndim(c) - 2)
     for _ in range(nu):
         rows = [c[k] / (len(c) - k) for k in range(len(c))]
         ends: Any = 0.0
@@ -115,7 +105,7 @@ def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
     if extrapolate == "periodic":
         refuse_function("PPoly.integrate of a periodic function", "its periods are counted", "integrate over one")
     whole = antiderivative(self)
-    c, x = parts(whole)
+    c, x = held(whole, "c", "x")
     ends = values(c, x, np.stack([array(a), array(b)]), 0, extrapolate)
     return ends[1] - ends[0]
 
@@ -145,17 +135,13 @@ def _prepared(x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
         raise ValueError("`x` must be 1-dimensional, and contain at least 2 elements.")
     if x.size != y.shape[axis]:
         raise ValueError(f"The length of `y` along `axis`={axis} doesn't match the length of `x`")
-    check_ascending(x)
+    check_ascent(x)
     return x, np.moveaxis(y, axis, 0), axis
-
-
-def _column(vector: Any, like: Any) -> Any:
-    return np.reshape(vector, (-1,) + (1,) * (np.ndim(like) - 1))
 
 
 def _hermite(self: Any, x: Any, y: Any, slopes: Any, axis: int, extrapolate: Any) -> None:
     """Make an object the piecewise cubic of values and slopes at the breakpoints."""
-    width = _column(np.diff(x), y)
+    width = column(np.diff(x), np.ndim(y) - 1)
     rise = np.diff(y, axis=0) / width
     bend = (slopes[:-1] + slopes[1:] - 2 * rise) / width
     c = np.stack([bend / width, (rise - slopes[:-1]) / width - bend, slopes[:-1] + 0 * rise, y[:-1] + 0 * rise])
@@ -174,7 +160,7 @@ def hermite_spline(self: Any, x: Any, y: Any, dydx: Any, axis: int = 0, extrapol
 def pchip(self: Any, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
     """The piecewise cubic whose slopes are weighted harmonic means, and keep what is monotone monotone."""
     x, y, axis = _prepared(x, y, axis)
-    width = _column(np.diff(x), y)
+    width = column(np.diff(x), np.ndim(y) - 1)
     rise = np.diff(y, axis=0) / width
     if len(rise) == 1:
         slopes = np.concatenate([rise, rise])
@@ -201,7 +187,7 @@ def akima(self: Any, x: Any, y: Any, axis: int = 0, *, method: str = "akima", ex
     if method not in ("akima", "makima"):
         raise NotImplementedError(f"`method`={method} is unsupported.")
     x, y, axis = _prepared(x, y, axis)
-    rise = np.diff(y, axis=0) / _column(np.diff(x), y)
+    rise = np.diff(y, axis=0) / column(np.diff(x), np.ndim(y) - 1)
     if len(rise) == 1:
         return _hermite(self, x, y, np.concatenate([rise, rise]), axis, bool(extrapolate))
     before = [2 * rise[0] - rise[1], 3 * rise[0] - 2 * rise[1]]
@@ -247,25 +233,18 @@ def _linear_in_ordinates(x: Any, y: Any, bc_type: Any) -> Any:
     kind, n = package("interpolate").CubicSpline, len(x)
     rest = y.shape[1:]
     if isinstance(bc_type, str) and bc_type == "periodic":
-        if fails(_is_periodic, y):
+        if fails(lambda y: np.allclose(y[0], y[-1], rtol=1e-15, atol=1e-15), y):
             raise ValueError("The first and last `y` point along axis must be identical when bc_type='periodic'.")
         units, y = np.eye(n)[:, :-1].copy(), y[:-1]
         units[-1, 0] = 1.0
-        basis, offset = parts(kind(x, units, bc_type=bc_type))[0], 0.0
+        basis, offset = held(kind(x, units, bc_type=bc_type), "c")[0], 0.0
     else:
-        free = bc_type if isinstance(bc_type, str) else tuple(_without_value(end, n) for end in bc_type)
-        basis = parts(kind(x, np.eye(n), bc_type=free))[0]
-        offset = 0.0 if isinstance(bc_type, str) else parts(kind(x, np.zeros((n, *rest)), bc_type=bc_type))[0]
+        is_named = isinstance(bc_type, str)
+        free = bc_type if is_named else tuple(end if isinstance(end, str) else (end[0], np.zeros(n)) for end in bc_type)
+        basis = held(kind(x, np.eye(n), bc_type=free), "c")[0]
+        offset = 0.0 if is_named else held(kind(x, np.zeros((n, *rest)), bc_type=bc_type), "c")[0]
     rows = np.reshape(basis, (-1, basis.shape[-1])) @ np.reshape(y, (len(y), -1))
     return np.reshape(rows, basis.shape[:2] + rest) + offset
-
-
-def _is_periodic(y: Any) -> Any:
-    return np.allclose(y[0], y[-1], rtol=1e-15, atol=1e-15)
-
-
-def _without_value(end: Any, n: int) -> Any:
-    return end if isinstance(end, str) else (end[0], np.zeros(n))
 
 
 def _slopes(x: Any, y: Any, bc_type: Any) -> Any:
@@ -273,11 +252,11 @@ def _slopes(x: Any, y: Any, bc_type: Any) -> Any:
     n = len(x)
     ends = (bc_type, bc_type) if isinstance(bc_type, str) else bc_type
     width = np.diff(x)
-    rise = np.diff(y, axis=0) / _column(width, y)
+    rise = np.diff(y, axis=0) / column(width, np.ndim(y) - 1)
     below, middle, above = (np.eye(n - 2, n, k) for k in range(3))
     left, right = width[:-1, None], width[1:, None]
     inner = right * below + 2 * (left + right) * middle + left * above
-    wide = _column(width, y)
+    wide = column(width, np.ndim(y) - 1)
     known = 3 * (wide[1:] * rise[:-1] + wide[:-1] * rise[1:])
     first = _end(ends[0], width[:2], wide[:2], rise[:2], 1.0)
     last = _end(ends[1], width[:-3:-1], wide[:-3:-1], rise[:-3:-1], -1.0)

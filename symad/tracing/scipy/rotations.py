@@ -14,7 +14,6 @@ import numpy as np
 
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.scipy.objects import array, package, taken
-from symad.tracing.values.traced import refuse_function
 
 _CLASS = "scipy.spatial.transform.Rotation"
 _HELD = ("_quat",)
@@ -197,10 +196,9 @@ def as_quat(self: Any, canonical: bool = False, *, scalar_first: bool = False) -
     return _delivered(self, np.roll(rows, 1, axis=-1) if scalar_first else rows)
 
 
-@_method("as_matrix")
-def as_matrix(self: Any) -> Any:
-    """Return the matrices."""
-    return _delivered(self, _matrices(self._quat))
+_method("as_matrix")(lambda self: _delivered(self, _matrices(self._quat)))
+_method("inv")(lambda self: _made(_conjugate(self._quat), self._single))
+_method("__pow__")(lambda self, n, modulus=None: _made(_of_vectors(_vectors(array(self._quat)) * n), self._single))
 
 
 @_method("as_rotvec")
@@ -263,23 +261,11 @@ def multiplied(self: Any, other: Any) -> Any:
     return _made(_product(array(self._quat), array(other._quat)), self._single and other._single)
 
 
-@_method("inv")
-def inv(self: Any) -> Any:
-    """Return the rotations back."""
-    return _made(_conjugate(self._quat), self._single)
-
-
 @_method("magnitude")
 def magnitude(self: Any) -> Any:
     """Return the angles."""
     v, w = self._quat[..., :3], self._quat[..., 3]
     return _delivered(self, 2 * np.arctan2(np.sqrt(np.sum(v * v, axis=-1)), np.abs(w)))
-
-
-@_method("__pow__")
-def power(self: Any, n: Any, modulus: None = None) -> Any:
-    """Return the rotations n times."""
-    return _made(_of_vectors(_vectors(array(self._quat)) * n), self._single)
 
 
 @_method("__getitem__")
@@ -315,18 +301,3 @@ def interpolated(self: Any, times: Any) -> Any:
     part = (points - first) / (taken(edges, place + 1) - first)
     part = np.where((points < edges[0]) | (points > edges[-1]), np.nan, part)
     return _made(_product(taken(starts, place), _of_vectors(taken(turns, place) * part[:, None])), t.ndim == 0)
-
-
-def _refusing(name: str, do: str) -> None:
-    def handler(*args: Any, **keywords: Any) -> Any:
-        refuse_function(f"scipy.spatial.transform.{name}", "it has no traced form", do)
-
-    stands_in_for(f"scipy.spatial.transform.{name}", held=_HELD)(handler)
-
-
-for _name in ("from_davenport", "as_davenport"):
-    _refusing(f"Rotation.{_name}", "use from_rotvec of each axis times its angle, and *")
-for _name in ("mean", "align_vectors"):
-    _refusing(f"Rotation.{_name}", "write it with np.linalg.eigh of the matrix of quaternions")
-for _name in ("reduce", "approx_equal", "concatenate", "__setitem__"):
-    _refusing(f"Rotation.{_name}", "work with .as_quat() or .as_matrix()")

@@ -1,10 +1,10 @@
-"""Statistics of samples in scipy.stats: moments, correlation, regression, tests, kernel densities."""
+"""Statistics of samples in scipy.stats: moments, correlation, regression, tests, ranks, limits, kernel densities."""
 
 from __future__ import annotations
 
 import math
 import sys
-from functools import partial
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,11 +12,9 @@ import numpy as np
 from symad.tracing.numpy.distributions import normal_logpdf
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.scipy_forms import scipy_form
 from symad.tracing.scipy.objects import array, fails
-from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function, refuse_options
-
-only = partial(refuse_options, "scipy.stats")
 
 
 class Named(tuple[Any, ...]):
@@ -41,48 +39,37 @@ def _moment(a: Any, order: Any, axis: Any) -> Any:
     return np.mean((a - np.mean(a, axis=axis, keepdims=True)) ** order, axis=axis)
 
 
-@stands_in_for("scipy.stats.zscore")
-def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """Deviations from the mean, in standard deviations."""
-    return zmap(a, a, axis, ddof, nan_policy)
-
-
-@stands_in_for("scipy.stats.zmap")
-def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """The same, of the mean and the deviation of other values."""
-    only("zscore", nan_policy=nan_policy != "propagate")
+@scipy_form("scipy.stats.zmap")
+def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0) -> Any:
+    """Deviations from the mean of other values, in their standard deviations."""
     compare, along = flat(compare, axis)
     mean = np.mean(compare, axis=along, keepdims=True)
     deviation = np.std(compare, axis=along, ddof=ddof, keepdims=True)
     return (array(scores) - mean) / deviation if axis is not None else (array(scores) - mean[0]) / deviation[0]
 
 
-@stands_in_for("scipy.stats.moment")
-def moment(
-    a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False
-) -> Any:
+scipy_form("scipy.stats.zscore")(lambda a, axis=0, ddof=0: zmap(a, a, axis, ddof))
+
+
+@scipy_form("scipy.stats.moment")
+def moment(a: Any, order: Any = 1, axis: Any = 0, center: Any = None) -> Any:
     """A moment about the mean, or about a center."""
-    only("moment", nan_policy=nan_policy != "propagate", keepdims=keepdims, order=np.ndim(order) > 0)
+    refuse_options("scipy.stats", "moment", order=np.ndim(order) > 0)
     values, axis = flat(a, axis)
     return _moment(values, order, axis) if center is None else np.mean((values - center) ** order, axis=axis)
 
 
-@stands_in_for("scipy.stats.skew")
-def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+@scipy_form("scipy.stats.skew")
+def skew(a: Any, axis: Any = 0, bias: bool = True) -> Any:
     """The third moment, in deviations."""
-    only("skew", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     values, axis = flat(a, axis)
     count, skewness = values.shape[axis], _moment(values, 3, axis) / _moment(values, 2, axis) ** 1.5
     return skewness if bias or count < 3 else skewness * math.sqrt(count * (count - 1)) / (count - 2)
 
 
-@stands_in_for("scipy.stats.kurtosis")
-def kurtosis(
-    a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, nan_policy: str = "propagate", *,
-    keepdims: bool = False,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.stats.kurtosis")
+def kurtosis(a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True) -> Any:
     """The fourth moment, in deviations; less that of normal values."""
-    only("kurtosis", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     values, axis = flat(a, axis)
     count, moment = values.shape[axis], _moment(values, 4, axis) / _moment(values, 2, axis) ** 2
     if not bias and count > 3:
@@ -90,53 +77,43 @@ def kurtosis(
     return moment - 3 if fisher else moment
 
 
-@stands_in_for("scipy.stats.variation")
-def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 0, *, keepdims: bool = False) -> Any:
+@scipy_form("scipy.stats.variation")
+def variation(a: Any, axis: Any = 0, ddof: int = 0) -> Any:
     """The standard deviation, relative to the mean."""
-    only("variation", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     values, axis = flat(a, axis)
     return np.std(values, axis=axis, ddof=ddof) / np.mean(values, axis=axis)
 
 
-@stands_in_for("scipy.stats.hmean")
-def hmean(a: Any, axis: Any = 0, dtype: Any = None, *, weights: Any = None, nan_policy: str = "propagate",
-          keepdims: bool = False) -> Any:  # fmt: skip
+@scipy_form("scipy.stats.hmean")
+def hmean(a: Any, axis: Any = 0) -> Any:
     """The harmonic mean, NaN where an element is negative."""
-    only("hmean", weights=weights is not None, nan_policy=nan_policy != "propagate", keepdims=keepdims)
     values, axis = flat(a, axis)
     return 1 / np.mean(1 / np.where(values < 0, np.nan, values), axis=axis)
 
 
-@stands_in_for("scipy.stats.iqr")
+@scipy_form("scipy.stats.iqr")
 def iqr(
-    x: Any, axis: Any = None, rng: Any = (25, 75), scale: Any = 1.0, nan_policy: str = "propagate",
-    interpolation: Any = "linear", keepdims: bool = False,
-) -> Any:  # fmt: skip
+    x: Any,
+    axis: Any = None,
+    rng: Any = (25, 75),
+    scale: Any = 1.0,
+    interpolation: Any = "linear",
+    keepdims: Any = False,
+) -> Any:
     """The distance of two percentiles."""
-    only("iqr", nan_policy=nan_policy != "propagate", scale=not isinstance(scale, int | float))
+    refuse_options("scipy.stats", "iqr", scale=not isinstance(scale, int | float))
     low, high = np.percentile(array(x), list(rng), axis=axis, method=interpolation, keepdims=keepdims)
     return (high - low) / scale
 
 
-@stands_in_for("scipy.stats.entropy")
-def entropy(
-    pk: Any, qk: Any = None, base: Any = None, axis: int = 0, *, nan_policy: str = "propagate", keepdims: bool = False
-) -> Any:
+@scipy_form("scipy.stats.entropy")
+def entropy(pk: Any, qk: Any = None, base: Any = None, axis: int = 0) -> Any:
     """The entropy of a distribution, or its distance from another one."""
-    only("entropy", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     special = sys.modules["scipy.special"]
-    pk = sample(pk)
-    shares = pk / np.sum(pk, axis=axis, keepdims=True)
-    if qk is None:
-        terms = _ufunc(special.entr, shares)
-    else:
-        terms = _ufunc(special.rel_entr, shares, sample(qk) / np.sum(sample(qk), axis=axis, keepdims=True))
-    total = np.sum(terms, axis=axis)
+    given = [sample(part) for part in (pk, qk) if part is not None]
+    shares = [part / np.sum(part, axis=axis, keepdims=True) for part in given]
+    total = np.sum(special.entr(*shares) if qk is None else special.rel_entr(*shares), axis=axis)
     return total if base is None else total / np.log(base)
-
-
-def _ufunc(function: Any, *values: Any) -> Any:
-    return function(*[traced(value) if holds_traced(values) else value for value in values])
 
 
 # ---- correlation and regression
@@ -155,25 +132,24 @@ def _standardised(x: Any) -> Any:
 
 def two_sided(statistic: Any, degrees: Any) -> Any:
     """Return how probable a statistic of Student's distribution is that is as far from 0."""
-    return 2 * _ufunc(sys.modules["scipy.special"].stdtr, degrees, -np.abs(traced(statistic)))
+    return 2 * sys.modules["scipy.special"].stdtr(degrees, -np.abs(traced(statistic)))
 
 
-@stands_in_for("scipy.stats.pearsonr")
-def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
+@scipy_form("scipy.stats.pearsonr")
+def pearsonr(x: Any, y: Any, axis: Any = 0) -> Any:
     """The correlation of two samples, and how probable it is without one."""
-    only("pearsonr", alternative=alternative != "two-sided", method=method is not None, axis=np.ndim(x) != 1)
+    refuse_options("scipy.stats", "pearsonr", axis=np.ndim(x) != 1)
     x, y = array(x), array(y)
     r, degrees = correlation(x, y), len(x) - 2
     p = two_sided(r * np.sqrt(degrees / (1 - r * r)), float(degrees)) if degrees > 0 else 1.0
     return Named(statistic=r, pvalue=p, correlation=r)
 
 
-@stands_in_for("scipy.stats.linregress")
-def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
+@scipy_form("scipy.stats.linregress")
+def linregress(x: Any, y: Any) -> Any:
     """A straight line through points."""
-    only("linregress", alternative=alternative != "two-sided")
     x, y = array(x), array(y)
-    if len(x) > 1 and fails(_varies, x):
+    if len(x) > 1 and fails(lambda x: np.any(x != x[0]), x):
         raise ValueError("Cannot calculate a linear regression if all x values are identical")
     dx, dy, degrees = x - np.mean(x), y - np.mean(y), len(x) - 2
     squares, products, others = np.mean(dx**2), np.mean(dx * dy), np.mean(dy**2)
@@ -193,17 +169,9 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
 _TINY = 1e-20  # SciPy's: keeps the statistic of a perfect line finite
 
 
-def _varies(x: Any) -> Any:
-    return np.any(x != x[0])
-
-
-@stands_in_for("scipy.stats.ttest_1samp")
-def ttest_1samp(
-    a: Any, popmean: Any, axis: int = 0, nan_policy: str = "propagate", alternative: str = "two-sided", *,
-    keepdims: bool = False,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.stats.ttest_1samp")
+def ttest_1samp(a: Any, popmean: Any, axis: int = 0) -> Any:
     """Whether the mean of a sample is a number."""
-    only("ttest_1samp", alternative=alternative != "two-sided", nan_policy=nan_policy != "propagate")
     values = sample(a)
     degrees = values.shape[axis] - 1
     error = np.std(values, axis=axis, ddof=1) / math.sqrt(values.shape[axis])
@@ -211,10 +179,9 @@ def ttest_1samp(
     return Named(statistic=t, pvalue=two_sided(t, float(degrees)), df=degrees)
 
 
-@stands_in_for("scipy.stats.ttest_ind")
-def ttest_ind(a: Any, b: Any, *, axis: int = 0, equal_var: bool = True, **keywords: Any) -> Any:
+@scipy_form("scipy.stats.ttest_ind")
+def ttest_ind(a: Any, b: Any, axis: int = 0) -> Any:
     """Whether two samples have the same mean."""
-    only("ttest_ind", equal_var=not equal_var, **dict.fromkeys(keywords, True))
     first, second = sample(a), sample(b)
     counts = first.shape[axis], second.shape[axis]
     degrees = sum(counts) - 2
@@ -222,6 +189,124 @@ def ttest_ind(a: Any, b: Any, *, axis: int = 0, equal_var: bool = True, **keywor
     error = np.sqrt(pooled / degrees * (1 / counts[0] + 1 / counts[1]))
     t = (np.mean(first, axis=axis) - np.mean(second, axis=axis)) / error
     return Named(statistic=t, pvalue=two_sided(t, float(degrees)), df=float(degrees))
+
+
+# ---- order statistics: ranks, and whatever is made of them, are constant but where two elements are equal
+
+NORMAL_QUARTILE = 0.6744897501960817
+
+
+def _earlier(count: int) -> Any:
+    """Return, for each element (rows) and each other one (columns), whether that one comes first."""
+    return np.tri(count, k=-1, dtype=bool)
+
+
+def _dense(less: Any, equal: Any) -> Any:
+    is_first = ~np.any(equal & _earlier(equal.shape[-1]), axis=-1)
+    return np.sum(less & is_first[..., None, :], axis=-1) + 1
+
+
+_RANKS: dict[str, Callable[[Any, Any], Any]] = {
+    "average": lambda less, equal: np.sum(less, axis=-1) + (np.sum(equal, axis=-1) + 1) / 2,
+    "min": lambda less, equal: np.sum(less, axis=-1) + 1,
+    "max": lambda less, equal: np.sum(less, axis=-1) + np.sum(equal, axis=-1),
+    "dense": _dense,
+    "ordinal": lambda less, equal: np.sum(less | (equal & _earlier(equal.shape[-1])), axis=-1) + 1,
+}
+
+
+@scipy_form("scipy.stats.rankdata")
+def rankdata(a: Any, method: str = "average", axis: Any = None) -> Any:
+    """The places of elements when they are sorted, from 1, by comparing each with each; NaN beside a NaN."""
+    if method not in _RANKS:
+        raise ValueError(f'unknown method "{method}"')
+    values = np.moveaxis(flat(a, axis)[0], 0 if axis is None else axis, -1)
+    less = values[..., None, :] < values[..., :, None]
+    ranks = _RANKS[method](less, values[..., None, :] == values[..., :, None])
+    ranks = np.where(np.any(np.isnan(values), axis=-1, keepdims=True), np.nan, ranks)
+    return np.moveaxis(ranks, -1, 0 if axis is None else axis)
+
+
+@scipy_form("scipy.stats.spearmanr")
+def spearmanr(a: Any, b: Any = None, axis: Any = 0) -> Any:
+    """The correlation of the ranks of two samples, and how probable it is without one."""
+    if b is None or np.ndim(a) != 1 or np.ndim(b) != 1:
+        refuse_function("scipy.stats.spearmanr of a matrix", "it has no traced form", "give two samples x and y")
+    r, degrees = correlation(rankdata(a), rankdata(b)), len(a) - 2
+    p = two_sided(r * np.sqrt(np.maximum(degrees / ((r + 1.0) * (1.0 - r)), 0.0)), float(degrees))
+    return Named(statistic=r, pvalue=p, correlation=r)
+
+
+@scipy_form("scipy.stats.trim_mean")
+def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
+    """The mean of what is left when a share of the smallest and of the largest elements is left out."""
+    values, axis = flat(a, axis)
+    count = values.shape[axis]
+    cut = int(proportiontocut * count)
+    if cut > count - cut:
+        raise ValueError("Proportion too big.")
+    return np.mean(np.moveaxis(np.sort(values, axis=axis), axis, 0)[cut : count - cut], axis=0)
+
+
+@scipy_form("scipy.stats.median_abs_deviation")
+def median_abs_deviation(x: Any, axis: Any = 0, center: Any = None, scale: Any = 1.0) -> Any:
+    """The median of the distances from the median."""
+    refuse_options("scipy.stats", "median_abs_deviation", center=center not in (None, np.median))
+    values, axis = flat(x, axis)
+    deviation = np.median(np.abs(values - np.median(values, axis=axis, keepdims=True)), axis=axis)
+    return deviation / (NORMAL_QUARTILE if isinstance(scale, str) and scale.lower() == "normal" else scale)
+
+
+# ---- what lies within limits
+
+
+def _within(a: Any, limits: Any, inclusive: Any) -> Any:
+    """Return which elements lie within limits, of which one may be None; a NaN does, as in SciPy."""
+    low, high = (None, None) if limits is None else limits
+    outside = np.zeros(np.shape(a), dtype=bool)
+    if low is not None:
+        outside = outside | ((a < low) if inclusive[0] else (a <= low))
+    if high is not None:
+        outside = outside | ((a > high) if inclusive[1] else (a >= high))
+    if fails(np.any, ~outside):
+        raise ValueError("No array values within given limits")
+    return ~outside
+
+
+def _moments(a: Any, limits: Any, inclusive: Any, axis: Any) -> tuple[Any, Any, Any]:
+    """Return how many elements lie within limits, their mean, and the sum of their squared distances from it."""
+    values, axis = flat(a, axis)
+    inside = _within(values, limits, inclusive)
+    count = np.sum(inside, axis=axis, keepdims=True)
+    mean = np.sum(np.where(inside, values, 0.0), axis=axis, keepdims=True) / count
+    squares = np.sum(np.where(inside, values - mean, 0.0) ** 2, axis=axis)
+    return np.squeeze(count, axis), np.squeeze(mean, axis), squares
+
+
+@scipy_form("scipy.stats.tmean")
+def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = None) -> Any:
+    """The mean of what lies within limits; NaN where nothing does."""
+    return _moments(a, limits, inclusive, axis)[1]
+
+
+@scipy_form("scipy.stats.tvar")
+def tvar(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1) -> Any:
+    """The variance of what lies within limits."""
+    count, _, squares = _moments(a, limits, inclusive, axis)
+    return squares / (count - ddof)
+
+
+@scipy_form("scipy.stats.tstd")
+def tstd(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1) -> Any:
+    """The standard deviation of what lies within limits."""
+    return np.sqrt(tvar(a, limits, inclusive, axis, ddof))
+
+
+@scipy_form("scipy.stats.tsem")
+def tsem(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1) -> Any:
+    """The standard error of the mean of what lies within limits."""
+    deviation = tstd(a, limits, inclusive, axis, ddof)
+    return deviation / np.sqrt(_moments(a, limits, inclusive, axis)[0])
 
 
 # ---- densities
@@ -253,19 +338,12 @@ def kde_density(self: Any, points: Any) -> Any:
         points = np.reshape(points, (self.d, -1))
     factor = np.linalg.cholesky(self.covariance)
     apart = np.reshape(points[:, :, None] - self.dataset[:, None, :], (self.d, -1))
-    white = np.reshape(np.linalg.solve(*_both(factor, apart)), (self.d, points.shape[1], self.n))
+    white = np.reshape(np.linalg.solve(factor, apart), (self.d, points.shape[1], self.n))
     height = np.prod(np.diag(factor)) * (2 * math.pi) ** (self.d / 2)
     return np.sum(self._weights * np.exp(-0.5 * np.sum(white**2, axis=0)), axis=-1) / height
 
 
-def _both(left: Any, right: Any) -> tuple[Any, Any]:
-    return (traced(left), traced(right)) if holds_traced((left, right)) else (left, right)
-
-
-@stands_in_for(f"{_KDE}.logpdf", held=("dataset",))
-def kde_log_density(self: Any, x: Any) -> Any:
-    """The logarithm of the density at points."""
-    return np.log(kde_density(self, x))
+stands_in_for(f"{_KDE}.logpdf", held=("dataset",))(lambda self, x: np.log(kde_density(self, x)))
 
 
 class _Frozen:

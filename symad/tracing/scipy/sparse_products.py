@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.scipy_forms import scipy_form
 from symad.tracing.numpy.scipy_matrices import solve_triangular
 from symad.tracing.scipy.objects import array, is_plain, package
 from symad.tracing.values.traced import SPARSE, refuse_function
@@ -123,22 +124,10 @@ def scaled(matrix: Any, other: Any) -> Any:
     return product
 
 
-@stands_in_for(f"{_BASE}.__truediv__", held=_HELD)
-def divided(matrix: Any, other: Any) -> Any:
-    """A sparse matrix whose entries are divided."""
-    return scaled(matrix, 1.0 / array(other))
-
-
-@stands_in_for("scipy.sparse._matrix.spmatrix.__mul__", held=_HELD)
-def matrix_times(matrix: Any, other: Any) -> Any:
-    """What * of matrices means."""
-    return product(matrix, other) if np.ndim(other) else scaled(matrix, other)
-
-
-@stands_in_for("scipy.sparse._matrix.spmatrix.__rmul__", held=_HELD)
-def times_matrix(matrix: Any, other: Any) -> Any:
-    """The same from the right."""
-    return product_from_right(matrix, other) if np.ndim(other) else scaled(matrix, other)
+stands_in_for(f"{_BASE}.__truediv__", held=_HELD)(lambda matrix, other: scaled(matrix, 1.0 / array(other)))
+# what * of matrices means: the products of numbers are those of entries
+stands_in_for("scipy.sparse._matrix.spmatrix.__mul__", held=_HELD)(lambda matrix, other: product(matrix, other))
+stands_in_for("scipy.sparse._matrix.spmatrix.__rmul__", held=_HELD)(lambda m, other: product_from_right(m, other))
 
 
 # ---- traced entries at constant places
@@ -200,11 +189,8 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     return np.ravel(solution) if right.ndim == 2 and right.shape[1] == 1 else solution
 
 
-@stands_in_for(f"{_LINALG}.spsolve_triangular", held=_HELD)
-def spsolve_triangular(
-    A: Any, b: Any, lower: bool = True, overwrite_A: bool = False, overwrite_b: bool = False,  # noqa: N803
-    unit_diagonal: bool = False,
-) -> Any:  # fmt: skip
+@scipy_form(f"{_LINALG}.spsolve_triangular", held=_HELD)
+def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool = False) -> Any:  # noqa: N803
     """The solution of a triangular system."""
     return solve_triangular(_square("spsolve_triangular", A), b, 0, lower, unit_diagonal)
 
@@ -226,13 +212,5 @@ class _Factored:
         refuse_function("scipy.sparse.linalg.splu", "its factors have no traced form", "use solve of what it returns")
 
 
-@stands_in_for(f"{_LINALG}.splu", always=True)
-def splu(A: Any, *others: Any, **keywords: Any) -> Any:  # noqa: N803 (SciPy's name)
-    """Factors of a sparse matrix, which solve systems of it."""
-    return _Factored(A)
-
-
-@stands_in_for(f"{_LINALG}.factorized", always=True)
-def factorized(A: Any) -> Any:  # noqa: N803 (SciPy's name)
-    """A function that solves systems of a sparse matrix."""
-    return _Factored(A).solve
+stands_in_for(f"{_LINALG}.splu", always=True)(lambda A, *others, **keywords: _Factored(A))  # noqa: N803 (SciPy's name)
+stands_in_for(f"{_LINALG}.factorized", always=True)(lambda A: _Factored(A).solve)  # noqa: N803

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.scipy.objects import array, check_ascending, fails, is_plain, package, put, taken
+from symad.tracing.numpy.scipy_forms import scipy_form
+from symad.tracing.scipy.objects import array, check_ascent, column, fails, held, is_plain, package, put, taken, weighed
 from symad.tracing.scipy.piecewise_polynomials import outside, values
 from symad.tracing.values.traced import refuse_function
 
@@ -46,8 +47,7 @@ def spline(tck: _Tck, points: Any, nu: int, extrapolate: Any) -> Any:
     if extrapolate == "periodic":
         points = t[k] + np.mod(points - t[k], t[n] - t[k])
         extrapolate = False
-    rest = np.shape(c)[1:]
-    column = (-1,) + (1,) * len(rest)
+    behind = np.ndim(c) - 1
     if is_plain(t, c) and k > 0:
         breaks = np.unique(t[k : n + 1])
         whole = package("interpolate").BSpline(t, c, k)
@@ -56,37 +56,42 @@ def spline(tck: _Tck, points: Any, nu: int, extrapolate: Any) -> Any:
     for _ in range(min(nu, k)):
         t, c, k = _slope(t, c, k)
     place, weights = basis(t, k, points)
-    value = sum(np.reshape(weight, column) * taken(c, place + i) for i, weight in enumerate(weights))
+    value = sum(column(weight, behind) * taken(c, place + i) for i, weight in enumerate(weights))
     value = value if nu <= tck[2] else 0 * value
     if extrapolate:
         return value
-    return np.where(np.reshape(outside(points, t[k], t[len(t) - k - 1]), column), math.nan, value)
+    return np.where(column(outside(points, t[k], t[len(t) - k - 1]), behind), math.nan, value)
 
 
 def _slope(t: Any, c: Any, k: int) -> _Tck:
     """Return the derivative of a spline, with the knots at the ends that it needs."""
     n = len(t) - k - 1
-    gaps = t[k + 1 : n + k] - t[1:n]
-    column = np.reshape(gaps, (-1,) + (1,) * (np.ndim(c) - 1))
-    empty = column == 0
-    coefficients = np.where(empty, 0.0, k * (c[1:n] - c[: n - 1]) / np.where(empty, 1.0, column))
+    gaps = column(t[k + 1 : n + k] - t[1:n], np.ndim(c) - 1)
+    empty = gaps == 0
+    coefficients = np.where(empty, 0.0, k * (c[1:n] - c[: n - 1]) / np.where(empty, 1.0, gaps))
     return t[1:-1], coefficients, k - 1
 
 
 def _integral(t: Any, c: Any, k: int) -> _Tck:
     """Return the antiderivative of a spline, 0 at its beginning."""
     n = len(t) - k - 1
-    gaps = np.reshape(t[k + 1 : n + k + 1] - t[:n], (-1,) + (1,) * (np.ndim(c) - 1))
+    gaps = column(t[k + 1 : n + k + 1] - t[:n], np.ndim(c) - 1)
     sums = np.cumsum(c[:n] * gaps, axis=0) / (k + 1)
     knots = np.concatenate([t[:1], t, t[-1:]])
     return knots, np.concatenate([0.0 * sums[:1], sums]), k + 1
+
+
+def _area(tck: _Tck, ends: Any) -> Any:
+    low, high = spline(_integral(*tck), ends, 0, True)
+    return high - low
 
 
 # ---- BSpline
 
 
 def _tck(self: Any) -> _Tck:
-    return (self._t, self._c, self.k) if hasattr(self, "_t") else (self.t, self.c, self.k)
+    t, c, k = held(self, "t", "c", "k")
+    return t, c, k
 
 
 def _made(kind: Any, tck: _Tck, extrapolate: Any, axis: int) -> Any:
@@ -100,13 +105,9 @@ def b_spline(self: Any, t: Any, c: Any, k: Any, extrapolate: Any = True, axis: i
     t, c, k = array(t), array(c), int(k)
     axis = axis % c.ndim
     c = np.moveaxis(c, axis, 0)
-    if t.ndim != 1 or len(t) < 2 * k + 2 or len(c) < len(t) - k - 1 or fails(_is_sorted, t):
+    if t.ndim != 1 or len(t) < 2 * k + 2 or len(c) < len(t) - k - 1 or fails(lambda t: np.all(np.diff(t) >= 0), t):
         raise ValueError("Knots, coefficients and degree are inconsistent, or knots not in a non-decreasing order.")
     put(self, t=t, c=c, k=k, extrapolate="periodic" if extrapolate == "periodic" else bool(extrapolate), axis=axis)
-
-
-def _is_sorted(t: Any) -> Any:
-    return np.all(np.diff(t) >= 0)
 
 
 @stands_in_for(f"{_SPLINE}.__call__", held=_HELD)
@@ -149,8 +150,7 @@ def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
     ends = np.stack([array(a), array(b)])
     if not extrapolate:
         ends = np.clip(ends, t[k], t[len(t) - k - 1])
-    antiderivative = spline(_integral(t, c, k), ends, 0, True)
-    return antiderivative[1] - antiderivative[0]
+    return _area((t, c, k), ends)
 
 
 # ---- interpolating splines
@@ -174,7 +174,7 @@ def make_interp_spline(
     elif bc_type not in (None, "not-a-knot") or t is not None:
         refuse_function("make_interp_spline of traced abscissae", "traced is bc_type=None, without t=", "leave it out")
     else:
-        check_ascending(x)
+        check_ascent(x)
         knots = _knots(x, k)
         coefficients = np.linalg.solve(spline((knots, np.eye(len(x)), k), x, 0, True), np.reshape(y, (len(x), -1)))
         tck = knots, np.reshape(coefficients, np.shape(y)), k
@@ -205,14 +205,10 @@ def _knots(x: Any, k: int) -> Any:
     return np.concatenate([first, inner[drop:-drop], last])
 
 
-@stands_in_for("scipy.interpolate.splrep", held=())
-def splrep(
-    x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
-    t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.interpolate.splrep", held=())
+def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None) -> Any:
     """The knots, coefficients and degree of the spline through points: without smoothing, periods and given knots."""
-    is_through = s == 0 or (s is None and w is None)
-    if not is_through or task or t is not None or full_output or per or xb is not None or xe is not None:
+    if s != 0 and (s is not None or w is not None):
         why, do = "how smooth it is follows the residuals", "give it s=0, without w=, t=, xb=, xe=, per= and task="
         refuse_function("scipy.interpolate.splrep of traced points", why, do)
     knots, c, k = _tck(make_interp_spline(x, y, k))
@@ -239,14 +235,10 @@ def _with_ends(tck: _Tck, points: Any, der: int, mode: int, first: Any, last: An
     if mode == 3:
         points = np.clip(points, first, last)
     is_outside = outside(points, first, last)
-    if mode == 2 and fails(_none, is_outside):
+    if mode == 2 and fails(lambda truths: not np.any(truths), is_outside):
         raise ValueError("Error code returned by splev: 1")
     inside = np.reshape(spline(tck, np.ravel(points), der, True), np.shape(points))
     return np.where(is_outside, 0.0 if mode == 1 else math.nan, inside) if mode in (1, 2) else inside
-
-
-def _none(truths: Any) -> Any:
-    return not np.any(truths)
 
 
 @stands_in_for("scipy.interpolate.splint", held=())
@@ -257,8 +249,7 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
     t, c, k = tck
     t, c = array(t), array(c)
     ends = np.clip(np.stack([array(a), array(b)]), t[k], t[len(t) - k - 1])
-    antiderivative = spline(_integral(t, c[: len(t) - k - 1], k), ends, 0, True)
-    return antiderivative[1] - antiderivative[0]
+    return _area((t, c[: len(t) - k - 1], k), ends)
 
 
 # ---- univariate splines of FITPACK
@@ -266,32 +257,20 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
 _UNIVARIATE = "scipy.interpolate.UnivariateSpline"
 
 
-def _interpolates(self: Any, x: Any, y: Any, k: int, ext: Any) -> None:
+@scipy_form("scipy.interpolate.InterpolatedUnivariateSpline.__init__", held=())
+def interpolated_univariate(self: Any, x: Any, y: Any, w: Any = None, k: int = 3, ext: Any = 0) -> None:
+    """The spline through points."""
     t, c, _ = _tck(make_interp_spline(x, y, k))
     self.ext = _MODES[ext]
     self._eval_args = t, c, k
 
 
-@stands_in_for("scipy.interpolate.InterpolatedUnivariateSpline.__init__", held=())
-def interpolated_univariate(
-    self: Any, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0,
-    check_finite: bool = False,
-) -> None:  # fmt: skip
-    """The spline through points."""
-    if any(end is not None for end in bbox):
-        refuse_function("InterpolatedUnivariateSpline with bbox=", "it has no traced form", "leave it out")
-    _interpolates(self, x, y, k, ext)
-
-
-@stands_in_for(f"{_UNIVARIATE}.__init__", held=())
-def univariate(
-    self: Any, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = None, ext: Any = 0,
-    check_finite: bool = False,
-) -> None:  # fmt: skip
+@scipy_form(f"{_UNIVARIATE}.__init__", held=())
+def univariate(self: Any, x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, ext: Any = 0) -> None:
     """The spline through points, without smoothing."""
-    if s != 0 or any(end is not None for end in bbox):
+    if s != 0:
         refuse_function("UnivariateSpline of traced points", "how smooth it is follows the residuals", "give it s=0")
-    _interpolates(self, x, y, k, ext)
+    interpolated_univariate(self, x, y, w, k, ext)
 
 
 @stands_in_for(f"{_UNIVARIATE}.__call__", held=("_eval_args",))
@@ -300,10 +279,7 @@ def univariate_evaluated(self: Any, x: Any, nu: int = 0, ext: Any = None) -> Any
     return splev(x, self._eval_args, nu, self.ext if ext is None else ext)
 
 
-@stands_in_for(f"{_UNIVARIATE}.integral", held=("_eval_args",))
-def univariate_integral(self: Any, a: Any, b: Any) -> Any:
-    """The integral between two bounds."""
-    return splint(a, b, self._eval_args)
+stands_in_for(f"{_UNIVARIATE}.integral", held=("_eval_args",))(lambda self, a, b: splint(a, b, self._eval_args))
 
 
 # ---- bivariate splines
@@ -312,26 +288,13 @@ def univariate_integral(self: Any, a: Any, b: Any) -> Any:
 def tensor_product(knots: Any, degrees: Any, c: Any, points: Any) -> Any:
     """Return the values of a spline in several variables at points, whose coordinates are vectors."""
     bases = [basis(t, k, coordinate) for t, k, coordinate in zip(knots, degrees, points, strict=True)]
-    widths = np.shape(c)[: len(bases)]
-    rest = np.shape(c)[len(bases) :]
-    flat = np.reshape(c, (-1, *rest))
-    total: Any = 0.0
-    for steps in np.ndindex(*[k + 1 for k in degrees]):
-        place: Any = 0
-        weight: Any = 1.0
-        for (first, weights), step, width in zip(bases, steps, widths, strict=True):
-            place = place * width + (first + step)
-            weight = weight * weights[step]
-        total = total + np.reshape(weight, (-1,) + (1,) * len(rest)) * taken(flat, place)
-    return total
+    return weighed(c, [[(first + step, weight) for step, weight in enumerate(weights)] for first, weights in bases])
 
 
-@stands_in_for("scipy.interpolate.RectBivariateSpline.__init__", held=())
-def rectangular(
-    self: Any, x: Any, y: Any, z: Any, bbox: Any = (None,) * 4, kx: int = 3, ky: int = 3, s: Any = 0, maxit: int = 20
-) -> None:
+@scipy_form("scipy.interpolate.RectBivariateSpline.__init__", held=())
+def rectangular(self: Any, x: Any, y: Any, z: Any, kx: int = 3, ky: int = 3, s: Any = 0) -> None:
     """The spline through the points of a rectangular mesh."""
-    if s != 0 or any(end is not None for end in bbox):
+    if s != 0:
         refuse_function("RectBivariateSpline of traced points", "how smooth it is follows the residuals", "give it s=0")
     tx, rows, _ = _tck(make_interp_spline(x, z, kx))
     ty, columns, _ = _tck(make_interp_spline(y, np.transpose(rows), ky))

@@ -1,7 +1,10 @@
 """Banded and patterned systems, matrix equations and matrix roots of scipy.linalg.
 
-The matrix is written down and solved as any other. Functions of a matrix without a formula are roots: what SciPy, or in
-a kernel an iteration, finds is differentiated as an implicit function.
+The matrix is written down and solved as any other. Square roots and logarithms are iterations with a fixed number of
+steps: a square root is checked; a logarithm is the sum of Gauss and Legendre for the integral of
+(A - 1) (1 + t (A - 1))^-1 between 0 and 1, after as many square roots as bring A near to 1.
+
+Source: Higham, "Functions of Matrices" (2008), chapters 6 and 11.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ import numpy as np
 
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.numpy.scipy_matrices import circulant, finite, toeplitz
+from symad.tracing.numpy.scipy_forms import scipy_form
+from symad.tracing.numpy.scipy_matrices import circulant, toeplitz
+from symad.tracing.numpy.solve import known_values
 from symad.tracing.values.traced import refuse_function
 
 
@@ -36,12 +41,9 @@ def _symmetric_of_diagonals(bands: Any, lower: bool) -> Any:
     return np.where(apart <= reach, bands[row if lower else reach - row, column], 0.0)
 
 
-@stands_in_for("scipy.linalg.solve_banded")
-def solve_banded(
-    l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
+@scipy_form("scipy.linalg.solve_banded")
+def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     """The solution of a system whose matrix is given by its diagonals."""
-    finite(check_finite, ab, b)
     below, above = l_and_u
     ab, b = together(ab, b)
     if below + above + 1 != ab.shape[0] or ab.shape[-1] != b.shape[0]:
@@ -49,21 +51,16 @@ def solve_banded(
     return np.linalg.solve(_of_diagonals(ab, int(below), int(above)), b)
 
 
-@stands_in_for("scipy.linalg.solveh_banded")
-def solveh_banded(
-    ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
-    check_finite: bool = True,
-) -> Any:  # fmt: skip
+@scipy_form("scipy.linalg.solveh_banded")
+def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
     """The solution of a system whose symmetric, positive definite matrix is given by its diagonals."""
-    finite(check_finite, ab, b)
     ab, b = together(ab, b)
     return np.linalg.solve(_symmetric_of_diagonals(ab, lower), b)
 
 
-@stands_in_for("scipy.linalg.cholesky_banded")
-def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True) -> Any:
+@scipy_form("scipy.linalg.cholesky_banded")
+def cholesky_banded(ab: Any, lower: bool = False) -> Any:
     """The diagonals of the triangular factor of a positive definite matrix; what is in none of them stays as it is."""
-    finite(check_finite, ab)
     bands = traced(ab)
     factor = np.linalg.cholesky(_symmetric_of_diagonals(bands, lower), upper=not lower)
     reach, count = bands.shape[0] - 1, bands.shape[1]
@@ -72,33 +69,13 @@ def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, ch
     return np.where((row >= 0) & (row < count), factor[np.clip(row, 0, count - 1), column], bands)
 
 
-def _columns(c_or_cr: Any) -> tuple[Any, Any]:
-    return c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+def _toeplitz(c_or_cr: Any) -> Any:
+    return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
 
 
-@stands_in_for("scipy.linalg.solve_toeplitz")
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
-    """The solution of a system whose matrix has constant diagonals."""
-    finite(check_finite, b)
-    return np.linalg.solve(*together(toeplitz(*_columns(c_or_cr)), b))
-
-
-@stands_in_for("scipy.linalg.matmul_toeplitz")
-def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    """The product of a matrix with constant diagonals."""
-    finite(check_finite, x)
-    return np.matmul(*together(toeplitz(*_columns(c_or_cr)), x))
-
-
-@stands_in_for("scipy.linalg.solve_circulant")
-def solve_circulant(
-    c: Any, b: Any, singular: str = "raise", tol: Any = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
-) -> Any:
-    """The solution of a system whose matrix has one vector, turned round, in its columns."""
-    if singular != "raise" or np.ndim(c) != 1 or baxis != 0 or outaxis != 0:
-        why, do = "singular=, stacks and other axes have no traced form", "leave them out"
-        refuse_function("scipy.linalg.solve_circulant", why, do)
-    return np.linalg.solve(*together(circulant(c), b))
+scipy_form("scipy.linalg.solve_toeplitz")(lambda c_or_cr, b: np.linalg.solve(*together(_toeplitz(c_or_cr), b)))
+scipy_form("scipy.linalg.matmul_toeplitz")(lambda c_or_cr, x: np.matmul(*together(_toeplitz(c_or_cr), x)))
+scipy_form("scipy.linalg.solve_circulant")(lambda c, b: np.linalg.solve(*together(circulant(c), b)))
 
 
 @stands_in_for("scipy.linalg.companion")
@@ -133,3 +110,61 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     a, q = together(a, q)
     system = np.eye(a.size) - np.kron(a, a)
     return np.reshape(np.linalg.solve(system, np.ravel(q)), q.shape)
+
+
+# ---- matrix roots
+
+STEPS = 16  # of the iteration for a square root: eigenvalues may differ by a factor of a million
+CLOSE = 1e-9  # how far the square of a square root may be from the matrix, relative to it
+ROOTS = 6  # square roots before a logarithm in a kernel
+NEAR = 0.3  # how far from 1 they have to lead, in the norm of Frobenius
+NODES = 12  # of the formula of Gauss and Legendre, exact to the last digit there
+
+
+@stands_in_for("scipy.linalg.sqrtm")
+def sqrtm(A: Any, disp: bool = True, blocksize: int = 64) -> Any:  # noqa: N803 (SciPy's name)
+    """The principal square root of a square matrix."""
+    matrix = traced(A)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError("Non-matrix input to matrix function.")
+    return _root("sqrtm", matrix)
+
+
+def _root(name: str, matrix: Any) -> Any:
+    """Return the principal square root, by the product form of the iteration of Denman and Beavers.
+
+    Where it does not end there is none that is real: it is refused where the numbers are known, and NaN in a kernel.
+    """
+    identity, scale = np.eye(matrix.shape[0]), np.sqrt(np.sum(matrix**2))
+    product = root = matrix / scale
+    for _ in range(STEPS):
+        inverse = np.linalg.inv(product)
+        root = 0.5 * (root + root @ inverse)
+        product = 0.5 * (identity + 0.5 * (product + inverse))
+    root = np.sqrt(scale) * root
+    off = np.sum((root @ root - matrix) ** 2) - CLOSE**2 * np.sum(matrix**2)
+    known = known_values(np.reshape(off, (1,)), lambda numbers: ~(numbers <= 0))
+    if known is not None and known:
+        why = "no real one is found: eigenvalues are negative, zero, or a millionth of others"
+        refuse_function(f"scipy.linalg.{name}", why, "only real ones are traced")
+    return root if known is not None else np.where(off <= 0, root, np.nan)
+
+
+@stands_in_for("scipy.linalg.logm")
+def logm(A: Any, disp: bool = True) -> Any:  # noqa: N803 (SciPy's name)
+    """The principal logarithm of a square matrix."""
+    matrix = traced(A)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError("expected a square matrix")
+    identity, count = np.eye(matrix.shape[0]), 0
+    far = known_values(matrix - identity, np.linalg.norm)
+    while (far is None and count < ROOTS) or (far is not None and far > NEAR):
+        matrix, count = _root("logm", matrix), count + 1
+        far = None if far is None else known_values(matrix - identity, np.linalg.norm)
+    off = matrix - identity
+    places, weights = np.polynomial.legendre.leggauss(NODES)
+    logarithm = 2.0**count * sum(
+        weight / 2 * np.linalg.solve(identity + (1 + place) / 2 * off, off)
+        for place, weight in zip(places.tolist(), weights.tolist(), strict=True)
+    )
+    return logarithm if far is not None else np.where(np.sum(off**2) <= NEAR**2, logarithm, np.nan)
