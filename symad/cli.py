@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from codegen.visible import visible
-from symad.commands.names import EXAMPLES, GROUPS, HELP, STATUS
+from symad.commands.names import DESCRIPTIONS, EXAMPLES, HELP, MODULES, STATUS
 from symad.version import __version__
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
@@ -80,15 +80,14 @@ def _parser(chosen: str) -> _Parser:
     parser.add_argument("--version", action="version", version=f"symad {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parser.commands = commands
-    for names, module, adder in GROUPS:
-        if chosen in names or chosen == "completion":
-            getattr(import_module(module), adder)(commands)
-            for name in names:
-                commands.choices[name].formatter_class = _Formatter
-                commands.choices[name].epilog = "\n  ".join(["examples:", *EXAMPLES[name]])
-        else:
-            for name in names:
-                commands.add_parser(name, help=HELP[name])
+    for name, what in HELP.items():
+        described = DESCRIPTIONS.get(name, f"{what.capitalize()}.")
+        command = commands.add_parser(name, help=what, description=described, formatter_class=_Formatter)
+        if chosen in (name, "completion"):
+            module = import_module(f"symad.commands.{MODULES.get(name, name)}")
+            command.epilog = "\n  ".join(["examples:", *EXAMPLES[name]])
+            command.set_defaults(run=getattr(module, f"run_{name}"), max_seconds=300.0)
+            getattr(module, f"declare_{name}")(command)
     return parser
 
 

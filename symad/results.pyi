@@ -10,7 +10,7 @@ from symad.classroom.drawing.growth import Growth as Growth
 from symad.classroom.drawing.spy import Spy as Spy
 from symad.classroom.exercises.exercise import Exercise as Exercise, Solutions as Solutions, Worksheet as Worksheet
 from symad.classroom.expansion.expand import Expansion as Expansion
-from symad.classroom.explanation.explain import Explanation as Explanation
+from symad.classroom.explanation.explanation_document import Explanation as Explanation
 from symad.classroom.verification.verification_result import BoxVerification as BoxVerification
 from symad.classroom.verification.verify import Verification as Verification
 from symad.compiling.plan import CompilationPlan as CompilationPlan

@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from rich.filesize import decimal
 
 from codegen.engine import check_processor
 from codegen.machine.storage.cache import Cache, CacheEntry, chosen
 from codegen.visible import visible
-from symad.commands.as_json import print_json
-from symad.commands.names import HELP
-from symad.commands.showing import add_json
+from symad.commands.showing import add_json, print_json
 from symad.display.document import Table
 from symad.display.terminal import plain
 from symad.doors.compiled_problem import CompiledProblem, load
@@ -23,34 +20,23 @@ from symad.errors import ArgumentError
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def add_command(commands: Any) -> None:
-    """Declare the command and its options."""
-    command = commands.add_parser(
-        "cache",
-        help=HELP["cache"],
-        description="Show the entries of the disk cache of machine code, the most recently used first: the folder that "
-        "SYMAD_CACHE names, or else symad in XDG_CACHE_HOME or ~/.cache.",
-    )
+def declare_cache(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `symad cache`."""
     command.add_argument("--folder", metavar="FOLDER", help="look at the cache in this folder")
     action = command.add_mutually_exclusive_group()
     action.add_argument("--clear", action="store_true", help="remove all entries")
-    action.add_argument(
-        "--warm",
-        metavar="FILE",
-        nargs="+",
-        help="compile saved kernels (files) and problems (folders) for this processor",
-    )
+    what = "compile saved kernels (files) and problems (folders) for this processor"
+    action.add_argument("--warm", metavar="FILE", nargs="+", help=what)
     action.add_argument("--path", action="store_true", help="print the folder and nothing else")
-    command.add_argument(
-        "--cpu", metavar="NAME", default="host", help="with --warm: refuse to run on another processor than this"
-    )
+    what = "with --warm: refuse to run on another processor than this"
+    command.add_argument("--cpu", metavar="NAME", default="host", help=what)
     add_json(command)
-    command.set_defaults(run=run, max_seconds=300.0)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_cache(options: argparse.Namespace) -> int:
     """Carry out the command; exit status 0."""
-    cache = cache_of(options.folder)
+    if (cache := chosen(True if options.folder is None else options.folder)) is None:
+        raise ArgumentError("no folder", do="name one")
     if options.cpu != "host" and not options.warm:
         raise ArgumentError("--cpu without --warm", do="give the files of kernels")
     if options.warm:
@@ -62,14 +48,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(clear(cache) if options.clear else report(cache))
     return 0
-
-
-def cache_of(folder: str | None) -> Cache:
-    """Return the cache in a folder, or the one that `cache=True` uses."""
-    cache = chosen(folder if folder is not None else True)
-    if cache is None:
-        raise ArgumentError("no folder", do="name one")
-    return cache
 
 
 def clear(cache: Cache) -> str:

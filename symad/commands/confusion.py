@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from symad.classroom.confusion.exhibit import FAMOUS, Exhibit, exhibit
-from symad.classroom.confusion.own_confusion import own_exhibit
+from symad.classroom.confusion.exhibit import FAMOUS, Exhibit, exhibit, own_exhibit
 from symad.classroom.formulas.given import given
 from symad.classroom.formulas.targets import formula_at
-from symad.commands.names import HELP
-from symad.commands.showing import add_output, assignment, present
+from symad.commands.showing import add_names, add_output, assignment, present
 from symad.errors import ArgumentError
 
 POINT = 1.0  # of a variable that is given none
 
 
-def add_command(commands: Any) -> None:
-    """Declare the command and its options."""
-    command = commands.add_parser(
-        "confusion",
-        help=HELP["confusion"],
-        description="Run nested derivatives by designs that confuse their levels, and by the right one. A PROGRAM is "
-        f"one of {', '.join(FAMOUS)} (by default all), or a formula of one or two variables, which is nested.",
+def declare_confusion(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `symad confusion`."""
+    command.description = (
+        "Run nested derivatives by designs that confuse their levels, and by the right one. A PROGRAM is "
+        f"one of {', '.join(FAMOUS)} (by default all), or a formula of one or two variables, which is nested."
     )
     command.add_argument("programs", nargs="*", metavar="PROGRAM or FORMULA", help="what is run")
-    command.add_argument(
-        "--at", nargs="+", default=[], metavar="NAME=NUMBER", help="the point of a formula (default 1)"
-    )
+    add_names(command, "--at", "the point of a formula (default 1)", "NAME=NUMBER")
     add_output(command)
-    command.set_defaults(run=run_confusion, max_seconds=300.0)
 
 
 def run_confusion(options: argparse.Namespace) -> int:

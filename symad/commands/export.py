@@ -11,47 +11,31 @@ from typing import Any
 import symad.tracing.values.containers as containers
 from codegen.machine.exports.export import Exported
 from symad.classroom.formulas.targets import load_function
-from symad.commands.as_json import print_json
-from symad.commands.names import HELP
-from symad.commands.showing import add_json
+from symad.commands.showing import add_accuracy, add_json, add_seconds, print_json
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.transforms.first_order import grad, hessian, jacobian, value_and_grad
 
 WHAT: dict[str, Callable[..., Any]] = {
-    "value": lambda f: f,
-    "grad": grad,
-    "value_and_grad": value_and_grad,
-    "jacobian": jacobian,
-    "hessian": hessian,
-}
+    "value": lambda f: f, "grad": grad, "value_and_grad": value_and_grad, "jacobian": jacobian, "hessian": hessian,
+}  # fmt: skip
 MATRICES = ("jacobian", "hessian")
 
 
-def add_command(commands: Any) -> None:
-    """Declare the command and its options."""
-    command = commands.add_parser(
-        "export",
-        help=HELP["export"],
-        description="Trace FUNCTION at the example point its file gives (argument defaults or example_args), compile "
-        "it or its derivative in the first argument, and write object file, shared library, C header, C99 source and "
-        "a test program with the exact result at the example point.",
-    )
+def declare_export(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `symad export`."""
     command.add_argument("target", metavar="FILE.py:FUNCTION")
     command.add_argument("--directory", metavar="DIR", type=Path, required=True, help="where the files go")
     command.add_argument("--of", choices=tuple(WHAT), default="value", help="what is exported (default value)")
     command.add_argument("--sparse", action="store_true", help="only the non-zeros of a jacobian or hessian")
     command.add_argument("--name", help="name of the C function (default FUNCTION, or FUNCTION_hessian and so on)")
     command.add_argument("--cpu", default="host", help="host (default), generic, or a processor that LLVM knows")
-    command.add_argument(
-        "--accuracy", choices=("strict", "fast"), default="strict", help="fast: fewer operations, other rounding"
-    )
-    command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+    add_accuracy(command)
+    add_seconds(command)
     add_json(command)
-    command.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_export(options: argparse.Namespace) -> int:
     """Carry out the command; exit status 0."""
     if options.sparse and options.of not in MATRICES:
         raise ArgumentError(f"--sparse with --of {options.of}", do=f"use it with --of {' or '.join(MATRICES)}")

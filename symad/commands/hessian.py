@@ -4,89 +4,76 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+import symad.tracing.values.containers as containers
 from codegen import Kernel
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.ir.sparsity import spy
 from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
 from codegen.records import dataclass
 from symad.classroom.comparison.comparison_rows import calling_time
 from symad.classroom.formulas.targets import load_function
-from symad.classroom.verification.verify import compare_exact, flat_floats
-from symad.commands.as_json import print_json
-from symad.commands.build_stages import (
-    DIGITS,
-    DIRECTIONS,
-    Stage,
-    Stopwatch,
-    along_directions,
-    check_finite,
-    check_pattern,
-    exact_matrix,
-)
-from symad.commands.names import HELP
-from symad.commands.showing import add_json
+from symad.classroom.verification.balls import flat_floats
+from symad.classroom.verification.verify import compare_exact, exact_values
+from symad.commands.showing import add_accuracy, add_json, add_seconds, print_json
+from symad.compiling.candidates import Primal
 from symad.compiling.native import carry_out
 from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import plan
+from symad.derivatives.loops.pullback import gradient
+from symad.derivatives.loops.pushforward import pushforward
 from symad.display import latex
 from symad.display.document import Code, Document, Formula, Heading, Paragraph, Table
 from symad.display.shown import Shown, write_text
 from symad.errors import ArgumentError
+from symad.tracing.trace import trace
+from symad.tracing.values.node_trees import object_array
 from symad.tracing.values.sparse_matrix import Triangle
 from symad.transforms.first_order import HessianMode, hessian
 
 MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
-ACCURACY = ("strict", "fast")
 FEW = 500_000  # operations of a function with loops times variables: 50 digits take seconds
-OTHER_ROUTE: dict[str, HessianMode] = {"fwd-rev": "edge"}  # the check takes another mode than the kernel
+DIGITS = 50
+DIRECTIONS = 3
+WORDS = {  # of the stages that a kernel has timed; of the encoder three
+    "lower": "lower, share", "schedule": "fuse, schedule", "emit": "emit LLVM IR", "parse": "parse",
+    "codegen": "generate code", "group": "put side by side", "encode": "encode machine code",
+}  # fmt: skip
 
 
-def add_command(commands: Any) -> None:
-    """Declare the command and its options."""
-    command = commands.add_parser(
-        "hessian",
-        help=HELP["hessian"],
-        description="Trace FUNCTION at the example point its file gives (argument defaults or example_args), take its "
-        "Hessian in the first argument, compile it, and check every entry against 50 digits.",
-    )
+def declare_hessian(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `symad hessian`."""
     command.add_argument("target", metavar="FILE.py:FUNCTION")
     command.add_argument("--mode", choices=MODES, default="auto", help="how the two derivatives are taken")
     command.add_argument("--sparse", action="store_true", help="print the packed non-zeros instead of the matrix")
     command.add_argument("--fast", action="store_true", help="compile quickly, run slower")
-    command.add_argument(
-        "--accuracy", choices=ACCURACY, default="strict", help="fast: fewer operations, other rounding"
-    )
-    command.add_argument(
-        "--roll", choices=("auto", "never", "always"), default="auto", help="whether what repeats becomes loops"
-    )
+    add_accuracy(command)
+    what = "whether what repeats becomes loops"
+    command.add_argument("--roll", choices=("auto", "never", "always"), default="auto", help=what)
     command.add_argument("--emit", choices=tuple(_EMITTERS), help="print the kernel or its let form after the report")
-    command.add_argument(
-        "--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file"
-    )
-    command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+    what = "write what --emit gives, or the matrix, to a file"
+    command.add_argument("--output", metavar="FILE", type=Path, help=what)
+    add_seconds(command)
     add_json(command)
-    command.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_hessian(options: argparse.Namespace) -> int:
     """Carry out the command; exit status 0."""
     function, arguments = load_function(options.target)
-    how: dict[str, Any] = {
-        "name": options.target.rpartition(":")[2], "tier": "fast" if options.fast else "default",
-        "accuracy": options.accuracy,
-    }  # fmt: skip
-    straight, timed = _is_straight(options), Stopwatch(options.progress.stage)
-    planned = timed(
-        "trace + differentiate", lambda: _planned(function, arguments, options.mode, options.roll, straight)
-    )
-    result = study(function, arguments, planned, timed, mode=options.mode, **how)
+    name, tier = options.target.rpartition(":")[2], "fast" if options.fast else "default"
+    mode, straight, timed = options.mode, _is_straight(options), Stopwatch(options.progress.stage)
+    planned = timed("trace + differentiate", lambda: _planned(function, arguments, mode, options.roll, straight))
+    how: dict[str, Any] = {"name": name, "mode": mode, "tier": tier, "accuracy": options.accuracy}
+    result = study(function, arguments, planned, timed, **how)
     options.progress.end()
     if options.json:
         if options.emit or options.output is not None:
@@ -108,9 +95,8 @@ def _is_straight(options: argparse.Namespace) -> bool:
     asked = {"roll": options.roll == "never", "mode": options.mode != "auto", "emit": options.emit in ("let", "latex")}
     option = next((f"--{name} {getattr(options, name)}" for name in asked if asked[name]), "")
     if option and options.roll == "always":
-        raise ArgumentError(
-            f"--roll always with {option}", why="that is of straight lines", do="leave out one of the two"
-        )
+        why, do = "that is of straight lines", "leave out one of the two"
+        raise ArgumentError(f"--roll always with {option}", why=why, do=do)
     return bool(option)
 
 
@@ -126,6 +112,47 @@ def _planned(
         if dense.chosen == "sweep":
             return dense
     return plan(hessian(function, sparse="lower"), *arguments, roll=roll)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One row of the stage table; sizes are of the whole graph after the stage."""
+
+    name: str
+    seconds: float
+    nodes: int | None = None
+    operations: int | None = None
+
+    def cells(self) -> tuple[str, str, str, str]:
+        nodes, operations = ("" if size is None else str(size) for size in (self.nodes, self.operations))
+        return (self.name, nodes, operations, f"{self.seconds:.3f}")
+
+
+class Stopwatch:
+    """Runs stages one by one and keeps the seconds and sizes of each."""
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self.progress = progress
+        self.stages: list[Stage] = []
+
+    def __call__(self, stage: str, action: Callable[[], Any]) -> Any:
+        """Return the result of the action. The stages inside compiling are those that the kernel has timed."""
+        self.progress(stage)
+        start = perf_counter()
+        result = action()
+        seconds = perf_counter() - start
+        if isinstance(result, CompilationPlan):
+            traced = result.candidate.traced
+            nodes = None if traced is None else len(traced.graph)
+            self.stages.append(Stage(stage, seconds, nodes, result.candidate.written))
+        elif isinstance(result, Kernel):
+            stats = result.stats
+            first, *others = (Stage(WORDS[name], taken) for name, taken in stats.seconds.items())
+            self.stages += [replace(first, nodes=stats.nodes, operations=stats.total), *others]
+            self.stages.append(Stage("link, call gate", seconds - sum(stats.seconds.values())))
+        else:
+            self.stages.append(Stage(stage, seconds))
+        return result
 
 
 @dataclass(frozen=True)
@@ -207,10 +234,21 @@ def study(
     rows, columns = kernel.sparsity or np.nonzero(np.tril(np.ones((size, size))))
     packed = np.asarray(kernel(*arguments))
     values = packed if kernel.sparsity else packed.reshape(size, size)[rows, columns]
-    check_finite(values, rows, columns)
+    _check_finite(values, rows, columns)
     check = _checked(function, arguments, planned, timed, mode, size, values, (rows, columns))
     seconds = calling_time(lambda given: kernel(*given), arguments)
     return HessianStudy(name, planned, kernel, rows, columns, values, size, check, seconds, timed.stages)
+
+
+def _check_finite(values: Any, rows: Any, columns: Any) -> None:
+    bad = np.nonzero(~np.isfinite(values))[0]
+    if len(bad):
+        raise ArgumentError(
+            f"the Hessian is not finite at the example point: entry ({rows[bad[0]]}, {columns[bad[0]]}) is "
+            f"{values[bad[0]]}",
+            why=f"{len(bad)} of {len(values)} entries are NaN or infinite",
+            do="choose a point where the function is twice differentiable",
+        )
 
 
 def _checked(
@@ -220,16 +258,41 @@ def _checked(
     """Return how right the values are, in words: against 50 digits, or where loops make that long, along directions."""
     primal = planned.primal if planned.chosen == "rolled" else None
     if primal is not None and primal.operations * size > FEW:
-        worst = timed("check", lambda: along_directions(primal, arguments, values, places))
+        worst = timed("check", lambda: _along_directions(primal, arguments, values, places))
         return (
             f"check against forward over reverse mode of the loops, along {DIRECTIONS} random directions: "
             f"off by {worst:.1e} of the largest value"
         )
-    other = "edge" if planned.chosen == "sweep" else OTHER_ROUTE.get(mode, "fwd-rev")
-    exact = timed(f"check: {other} in {DIGITS} digits", lambda: exact_matrix(function, arguments, other))
-    check_pattern(exact, *places)
+    other: HessianMode = "edge" if planned.chosen == "sweep" or mode == "fwd-rev" else "fwd-rev"  # than the kernel's
+    exact = timed(f"check: {other} in {DIGITS} digits", lambda: _exact_matrix(function, arguments, other, size))
+    outside = np.tril(np.ones(exact.shape, dtype=bool))
+    outside[places] = False
+    for i, j in np.argwhere(outside):  # every entry outside the pattern has to be exactly zero on the other route
+        if exact[i, j] != 0:
+            raise ArgumentError(f"entry ({i}, {j}) is outside the pattern but not zero", why="a defect of symad")
     comparison = compare_exact(values.tolist(), exact[places].tolist())
     return f"check against {other} evaluated in {DIGITS} digits: {comparison.statement}"
+
+
+def _exact_matrix(function: Callable[..., Any], arguments: tuple[Any, ...], mode: HessianMode, size: int) -> Any:
+    values = exact_values(trace(hessian(function, mode=mode), *arguments), arguments, DIGITS)
+    return object_array(values, (size, size))
+
+
+def _along_directions(primal: Primal, arguments: tuple[Any, ...], values: NDArray[np.float64], places: Any) -> float:
+    """Return how far packed values are from forward over reverse mode of the loops, along random directions."""
+    rows, columns = places
+    point = [np.asarray(array, dtype=float) for array in containers.flatten(arguments)[0]]
+    second = pushforward(gradient(primal.program, [0]), [0])
+    below, generator, worst = rows != columns, np.random.default_rng(0), 0.0
+    for _ in range(DIRECTIONS):
+        direction = generator.normal(size=point[0].shape)
+        flat, size = direction.ravel(), direction.size
+        product = np.bincount(rows, values * flat[columns], size)
+        product += np.bincount(columns[below], values[below] * flat[rows[below]], size)
+        expected = evaluate_rolled(second, [*point, direction])[1].ravel()
+        worst = max(worst, float(np.max(np.abs(product - expected)) / np.max(np.abs(expected))))
+    return worst
 
 
 def values(result: HessianStudy, sparse: bool) -> str:

@@ -1,4 +1,4 @@
-"""Names, summaries and examples of all commands, for `symad --help` without further imports."""
+"""Names, summaries, descriptions and examples of all commands, for `symad --help` without further imports."""
 
 from __future__ import annotations
 
@@ -20,17 +20,36 @@ HELP = {
     "cache": "show or clear the disk cache of machine code",
     "completion": "print what makes a shell complete commands and options",
 }
+DESCRIPTIONS = {  # where the summary is not enough
+    "hessian": "Trace FUNCTION at the example point its file gives (argument defaults or example_args), take its "
+    "Hessian in the first argument, compile it, and check every entry against 50 digits.",
+    "expand": "Expand f(x + eps_1 v + eps_2 w + ...), every eps squaring to 0, one level at a time.",
+    "check": "Compare the lines of ANSWER, one step each, with the expansion along --directions, or without "
+    "directions with the derivative of some --order. Exit status 1 when a line is wrong.",
+    "grade": "Check every answer in a folder of text files, or in a table with columns name and answer, against "
+    "the question in a TOML file (formula, directions, order, points...). Answers that cannot be read are "
+    "reported with the place. Exit status 0 when all were read and decided, 1 otherwise.",
+    "exercise": "Print a random exercise of a topic, the same for the same seed; without a topic, all topics. "
+    "With --answer, exit status 1 when a line of it is wrong.",
+    "worksheet": "Make a sheet of different exercises, of one topic or of several in turn, and its solutions. "
+    "Pages print on A4 and Letter.",
+    "compare": "Compare symbolic differentiation, every mode of automatic differentiation, Taylor coefficients, "
+    "differences and other libraries where they are installed, at a point.",
+    "verify": "Compile the target, or its derivative, and compare its results with exact ones, at its point or "
+    "at random and adversarial points of a box.",
+    "workbench": "Open a page on this machine (the loopback address, with a token in it) on which a formula is "
+    "typed, and everything about its derivative is seen at once, linked. Nothing is fetched from anywhere else.",
+    "export": "Trace FUNCTION at the example point its file gives (argument defaults or example_args), compile "
+    "it or its derivative in the first argument, and write object file, shared library, C header, C99 source and "
+    "a test program with the exact result at the example point.",
+    "cache": "Show the entries of the disk cache of machine code, the most recently used first: the folder that "
+    "SYMAD_CACHE names, or else symad in XDG_CACHE_HOME or ~/.cache.",
+}
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "hessian": (
-        "symad hessian model.py:energy",
-        "symad hessian model.py:energy --emit llvm --output energy.ll",
-    ),
+    "hessian": ("symad hessian model.py:energy", "symad hessian model.py:energy --emit llvm --output energy.ll"),
     "steps": ('symad steps "x^2 sin(x)"', 'symad steps "x^2 + y^2 = 25" --at x=3 y=4'),
     "expand": ('symad expand "sin(x)*y" --directions v w', 'symad expand "x^3" --at x=2 --html page.html'),
-    "check": (
-        'symad check "x*sin(x)" --answer mine.txt',
-        'symad check "x sin(x)" --answer - < mine.txt',
-    ),
+    "check": ('symad check "x*sin(x)" --answer mine.txt', 'symad check "x sin(x)" --answer - < mine.txt'),
     "grade": (
         "symad grade answers --question q.toml --out marks.csv --pages pages",
         "symad grade answers.csv --question q.toml --answer-column response",
@@ -40,10 +59,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "explain": ('symad explain "x*sin(y)" --at x=2 y=1', "symad explain model.py:f --output page.html"),
     "draw": ('symad draw "x*sin(x)" --output graph.svg', "symad draw model.py:f --transform grad --loops"),
     "compare": ('symad compare "exp(x)" --at x=0.7', "symad compare model.py:f --order 2 --output table.csv"),
-    "verify": (
-        'symad verify "exp(x)" --at x=0.7',
-        "symad verify model.py:f --transform hessian --box -1 1",
-    ),
+    "verify": ('symad verify "exp(x)" --at x=0.7', "symad verify model.py:f --transform hessian --box -1 1"),
     "confusion": ("symad confusion amazing-bug", 'symad confusion "x*exp(y)" --html page.html'),
     "workbench": ('symad workbench "exp(x sin(x))"', "symad workbench model.py:f", "symad workbench --lesson 3"),
     "export": ("symad export model.py:energy --directory out --of grad",),
@@ -54,20 +70,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "symad completion fish > ~/.config/fish/completions/symad.fish",
     ),
 }
-GROUPS = (  # the commands that a function of a module declares
-    (("hessian",), "symad.commands.hessian", "add_command"),
-    (("steps",), "symad.commands.pages", "add_steps"),
-    (("expand", "check"), "symad.commands.pages", "add_expand_and_check"),
-    (("grade",), "symad.commands.grade", "add_command"),
-    (("exercise", "worksheet"), "symad.commands.exercise", "add_commands"),
-    (("explain", "draw"), "symad.commands.pages", "add_explain_and_draw"),
-    (("compare", "verify"), "symad.commands.pages", "add_compare_and_verify"),
-    (("confusion",), "symad.commands.confusion", "add_command"),
-    (("workbench",), "symad.commands.workbench", "add_command"),
-    (("export",), "symad.commands.export", "add_command"),
-    (("cache",), "symad.commands.cache", "add_command"),
-    (("completion",), "symad.commands.completion", "add_command"),
-)
+MODULES = {  # where a command is, if not in a module of its name
+    "worksheet": "exercise",
+    **dict.fromkeys(("steps", "expand", "check", "explain", "draw", "compare", "verify"), "pages"),
+}
+FILE = r".+\.py:\w+"  # a target that is a function of a file
 STATUS = """exit status:
   0    done, and right
   1    an answer, a route or a number is wrong

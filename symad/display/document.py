@@ -2,7 +2,7 @@
 
 A string is prose, a SymPy object is mathematics, as is LaTeX that somebody wrote (`Typeset`), and `Marked` gives any of
 them a style. Tables, formulas, code, pictures and columns are blocks. How a document looks in a terminal, in LaTeX, in
-a browser or in a notebook is the business of `terminal`, `latex`, `html`, `markdown`; what a style looks like stands in
+a browser or in a notebook is the business of `terminal`, `latex`, `html`, `notebook`; what a style looks like stands in
 `styles`.
 """
 

@@ -143,20 +143,14 @@ def _table(table: doc.Table) -> str:
     align = [_ALIGN[letter] for letter in (table.align + "l" * width)[:width]]
 
     def row(tag: str, cells: tuple[doc.Cell, ...]) -> str:
-        shown_cells = (
-            _table_cell(tag if cell != "" else "td", cell, side) for cell, side in zip(cells, align, strict=False)
-        )
-        return f"<tr>{''.join(shown_cells)}</tr>"
+        sides = ((tag if cell != "" else "td", cell, side) for cell, side in zip(cells, align, strict=False))
+        return "".join(("<tr>", *(f'<{t} class="{side}">{_cell(cell)}</{t}>' for t, cell, side in sides), "</tr>"))
 
     caption = f'<p class="caption">{_prose(table.caption)}</p>' if table.caption else ""  # may be wider than the table
     head = f"<thead>{row('th', table.header)}</thead>" if table.header else ""
     rows = "\n".join(row("td", cells) for cells in table.rows)
     wide = _reached("table", max(map(_signs, (head, *rows.split("\n")))) + 2 * width)
     return f'<div class="table"{wide}>{caption}<table>{head}<tbody>{rows}</tbody></table></div>'
-
-
-def _table_cell(tag: str, cell: doc.Cell, side: str) -> str:
-    return f'<{tag} class="{side}">{_cell(cell)}</{tag}>'
 
 
 def _picture(picture: doc.Picture) -> str:

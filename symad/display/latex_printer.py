@@ -13,20 +13,7 @@ from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter, accepted_latex_functions, greek_letters_set, tex_greek_dictionary
 from sympy.printing.precedence import PRECEDENCE
 
-from symad.display.notation import (
-    NamedPartial,
-    Nothing,
-    Struck,
-    WrittenProduct,
-    digits,
-    greek_name,
-    is_epsilon,
-    is_literal,
-    latex_text,
-    level_of,
-    named_partial,
-    ordered_factors,
-)
+import symad.display.notation as notation
 from symad.display.printers import LONGEST_NAME, CommonPrinter, above_and_below, shortened, without_sign
 
 _PLAIN_NAME = re.compile(r"([A-Za-z][A-Za-z0-9]*)((?:_[A-Za-z0-9]+)*)")
@@ -40,18 +27,18 @@ class Latex(CommonPrinter, LatexPrinter):  # type: ignore[misc]
 
     def any_text(self, text: str) -> str:
         """Return text that is no mathematics."""
-        return rf"\text{{{latex_text(text)}}}"
+        return rf"\text{{{notation.latex_text(text)}}}"
 
     def operator(self, name: str) -> str:
         """Return the name of a function: several letters upright."""
-        return name if name.isalpha() and len(name) == 1 else rf"\operatorname{{{latex_text(name)}}}"
+        return name if name.isalpha() and len(name) == 1 else rf"\operatorname{{{notation.latex_text(name)}}}"
 
     def name(self, name: str, multiple: str = r"\mathrm") -> str:
         """Return a name: Greek, one letter, or several letters upright; the part after _ is a subscript."""
         if name.startswith("∇"):
             return rf"\nabla {self.name(name[1:], multiple)}"
-        if name and greek_name(name[0]):
-            name = greek_name(name[0]) + name[1:]
+        if name and notation.greek_name(name[0]):
+            name = notation.greek_name(name[0]) + name[1:]
         match = _PLAIN_NAME.fullmatch(name)
         if match is None or len(name) > LONGEST_NAME:
             return self.any_text(shortened(name))
@@ -72,7 +59,7 @@ class Latex(CommonPrinter, LatexPrinter):  # type: ignore[misc]
 
     def parenthesize(self, item: sp.Basic, level: int, is_neg: bool = False, strict: bool = False) -> str:
         """Return a part of a larger expression; f'(x) needs no brackets."""
-        if named_partial(item) is not None:
+        if notation.named_partial(item) is not None:
             return self._print(item)
         return str(super().parenthesize(item, level, is_neg, strict))
 
@@ -85,16 +72,13 @@ class Latex(CommonPrinter, LatexPrinter):  # type: ignore[misc]
         function = self.name(name, r"\operatorname") if isinstance(expr, AppliedUndef) else self._hprint_Function(name)
         return self._at(function, expr.args, exp)
 
-    def _partial(self, partial: NamedPartial) -> str:
+    def _partial(self, partial: notation.NamedPartial) -> str:
         name = self.name(type(partial.function).__name__, r"\operatorname")
         if len(partial.orders) == 1:
             (order,) = partial.orders
             return self._at(name + ("'" * order if order <= 3 else f"^{{({order})}}"), partial.arguments)
-        signs = (
-            rf"\partial_{{{k}}}{f'^{{{order}}}' if order > 1 else ''} "
-            for k, order in enumerate(partial.orders, 1)
-            if order
-        )
+        taken = [(k, f"^{{{order}}}" if order > 1 else "") for k, order in enumerate(partial.orders, 1) if order]
+        signs = (rf"\partial_{{{k}}}{raised} " for k, raised in taken)
         return self._at("".join(signs) + name, partial.arguments)
 
     def _hprint_Function(self, func: str) -> str:
@@ -107,19 +91,19 @@ class Latex(CommonPrinter, LatexPrinter):  # type: ignore[misc]
         return self.name(name) + expr.name[len(name) :] if name else self.name(expr.name)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
-        return rf"\varepsilon_{{{level_of(expr)}}}"
+        return rf"\varepsilon_{{{notation.level_of(expr)}}}"
 
-    def _print_Struck(self, expr: Struck) -> str:
+    def _print_Struck(self, expr: notation.Struck) -> str:
         return rf"\cancel{{{self._print(expr.args[0])}}}"
 
-    def _print_Nothing(self, expr: Nothing) -> str:
+    def _print_Nothing(self, expr: notation.Nothing) -> str:
         return "{}"
 
     def _print_NegativeZero(self, expr: sp.Expr) -> str:
         return "-0.0"
 
     def _print_Float(self, expr: sp.Float) -> str:
-        mantissa, mark, exponent = digits(expr).partition("e")
+        mantissa, mark, exponent = notation.digits(expr).partition("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if mark else mantissa
 
     def _print_Cbrt(self, expr: sp.Expr, exp: str | None = None) -> str:
@@ -155,12 +139,12 @@ class Latex(CommonPrinter, LatexPrinter):  # type: ignore[misc]
     def _print_Mul(self, expr: sp.Expr) -> str:
         if not isinstance(expr, sp.Mul):  # SymPy asks so for x**-2
             return rf"\frac{{1}}{{{self._product(above_and_below([expr])[1])}}}"
-        factors = ordered_factors(expr)
-        levels = " ".join(self._print(factor) for factor in factors if is_epsilon(factor))
-        rest = [factor for factor in factors if not is_epsilon(factor)]
+        factors = notation.ordered_factors(expr)
+        levels = " ".join(self._print(factor) for factor in factors if notation.is_epsilon(factor))
+        rest = [factor for factor in factors if not notation.is_epsilon(factor)]
         if not rest:
             return levels
-        if is_literal(expr) and not isinstance(expr, WrittenProduct):
+        if notation.is_literal(expr) and not isinstance(expr, notation.WrittenProduct):
             return self._product(rest, followed=bool(levels)) + (rf" \, {levels}" if levels else "")
         sign, rest = without_sign(rest)
         above, below = above_and_below(rest)
@@ -183,15 +167,11 @@ class Latex(CommonPrinter, LatexPrinter):  # type: ignore[misc]
             last = place == len(factors) - 1 and not followed
             bracketed = self._needs_mul_brackets(factor, first, last) or part.startswith("-")
             if not last and isinstance(factor, sp.Derivative):  # what follows would be read as differentiated too
-                bracketed = named_partial(factor) is None
+                bracketed = notation.named_partial(factor) is None
             if bracketed and not (first and (factor.is_Number or factor.is_Mul)):
                 part = rf"\left({part}\right)"
-            dot = (
-                _NUMBER_FIRST.match(part)
-                or part.startswith(_WORDS)
-                or before.startswith(_WORDS)
-                or before in ("0", "1")
-            )
+            words = any(side.startswith(_WORDS) for side in (part, before))
+            dot = words or _NUMBER_FIRST.match(part) or before in ("0", "1")
             text += (r" \cdot " if dot else " ") + part if text else part
             before = part
         return text or "1"

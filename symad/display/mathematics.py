@@ -58,19 +58,6 @@ class ForMathML(Latex):
         return super().operator(name) if name.isalpha() and name.isascii() else self.any_text(name)
 
 
-def mathml(expression: sp.Basic, display: bool = False) -> str:
-    """Return an expression in MathML; `display` for one on a line of its own.
-
-    What latex2mathml cannot convert, or converts into what is no XML, stands as text.
-    """
-    printer = ForMathML()
-    latex = str(printer.doprint(expression))
-    try:
-        return converted(latex, tuple(printer.texts), display)
-    except _refusals():
-        return f"<math><mtext>{escape(str(Text().doprint(expression)))}</mtext></math>"
-
-
 @cache
 def _refusals() -> tuple[type[Exception], ...]:
     classes = vars(import_module("latex2mathml.exceptions")).values()
@@ -78,43 +65,21 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 @lru_cache(maxsize=4096)
-def converted(latex: str, texts: tuple[str, ...] = (), display: bool = False) -> str:
+def converted(latex: str, texts: tuple[str, ...] = (), display: str = "inline") -> str:
     r"""Return MathML for LaTeX, with its tokens replaced by texts.
 
     >>> converted(r"\left(x \right)").removeprefix("<math><mrow>")
     '<mrow><mo stretchy="false">(</mo><mi>x</mi><mo stretchy="false">)</mo></mrow></mrow></math>'
     """
-    mathml = converter.convert(latex, display="block" if display else "inline")
-    mathml = _ENTITY.sub(
-        lambda match: f"&#{int(match[1], 16)};", mathml.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
-    )
-    root = ElementTree.fromstring(mathml)
+    mathml = converter.convert(latex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    root = ElementTree.fromstring(_ENTITY.sub(lambda match: f"&#{int(match[1], 16)};", mathml))
     root.attrib.clear()
-    if display:
+    if display == "block":
         root.set("displaystyle", "true")
     for element in root.iter():
         element.text = _TOKEN.sub(lambda match: texts[int(match[1])], element.text or "")
         _mend(element)
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def pieces(formula: str) -> list[str]:
-    """Return a sum in MathML as one element for each term, each with the sign before it.
-
-    >>> len(pieces(converted("a + b - c", display=True)))
-    3
-    """
-    root = ElementTree.fromstring(formula)
-    row = root[0] if len(root) == 1 and root[0].tag == "mrow" else root
-    parts: list[Element] = []
-    for position, child in enumerate(row):
-        sign = child.tag == "mo" and child.text in _SIGNS and position > 0
-        if sign or not parts:
-            parts.append(Element("math", root.attrib))
-        if sign:
-            child.set("form", "infix")
-        parts[-1].append(child)
-    return [ElementTree.tostring(part, encoding="unicode") for part in parts]
 
 
 def _mend(element: Element) -> None:
@@ -134,7 +99,9 @@ def _mend(element: Element) -> None:
                 child.attrib.clear()
                 child.set("stretchy", "false")
     elif element.tag in ("mfrac", "mtable") and element.find(".//mfrac") is not None:
-        _keep_large(element)
+        for child in [element] if element.tag == "mtable" else list(element):  # readable from afar, as other fractions
+            if child.tag in ("mtable", "mrow", "mfrac"):
+                child.set("displaystyle", "true")
     if element.get("columnalign"):
         element.attrib = {"class": f"to-{element.get('columnalign')}"}
     if element.tag in ("math", "mrow", "mtd", "mstyle", "msqrt"):
@@ -148,13 +115,6 @@ def _mend_operator(element: Element) -> None:
         element.attrib.clear()
         if len(text) == 1 and text.isalpha():
             element.set("mathvariant", "normal")
-
-
-def _keep_large(element: Element) -> None:
-    """Let a fraction in a fraction or in a table be as large as others, as is readable from afar."""
-    for child in [element] if element.tag == "mtable" else list(element):
-        if child.tag in ("mtable", "mrow", "mfrac"):
-            child.set("displaystyle", "true")
 
 
 def _mend_prime(element: Element) -> None:
@@ -231,17 +191,42 @@ def latex_of(expression: sp.Basic) -> str:
 def mathml_of(expression: sp.Basic, display: str = "inline") -> str:
     """Return an expression in presentation MathML; display is "inline" or "block".
 
+    What latex2mathml cannot convert, or converts into what is no XML, stands as text.
+
     >>> "<msqrt>" in mathml_of(sp.sqrt(sp.Symbol("x")))
     True
     """
-    large = too_large(expression)
-    return f"<math><mtext>{large}</mtext></math>" if large else mathml(expression, display == "block")
+    if large := too_large(expression):
+        return f"<math><mtext>{large}</mtext></math>"
+    printer = ForMathML()
+    latex = str(printer.doprint(expression))
+    try:
+        return converted(latex, tuple(printer.texts), display)
+    except _refusals():
+        return f"<math><mtext>{escape(str(Text().doprint(expression)))}</mtext></math>"
 
 
 def mathml_pieces(expression: sp.Basic) -> list[str]:
-    """Return a displayed formula in MathML. A long sum comes in pieces between which the line may break."""
+    """Return a displayed formula in MathML. A long sum comes in terms with their signs: the line may break between.
+
+    >>> a, b, c = sp.symbols("alpha beta gamma")
+    >>> len(mathml_pieces(a + b - c)), len(mathml_pieces(sp.sin(a) ** 2 + sp.sin(b) ** 2 - sp.sin(c) ** 2))
+    (1, 3)
+    """
     whole = mathml_of(expression, "block")
-    return pieces(whole) if len(whole) > LONG_FORMULA else [whole]
+    if len(whole) <= LONG_FORMULA:
+        return [whole]
+    root = ElementTree.fromstring(whole)
+    row = root[0] if len(root) == 1 and root[0].tag == "mrow" else root
+    parts: list[Element] = []
+    for position, child in enumerate(row):
+        sign = child.tag == "mo" and child.text in _SIGNS and position > 0
+        if sign or not parts:
+            parts.append(Element("math", root.attrib))
+        if sign:
+            child.set("form", "infix")
+        parts[-1].append(child)
+    return [ElementTree.tostring(part, encoding="unicode") for part in parts]
 
 
 def too_large(expression: sp.Basic) -> str:
@@ -257,7 +242,7 @@ def too_large(expression: sp.Basic) -> str:
     for _ in range(DEPTH_LIMIT):
         count += len(level)
         if count > SHOWN_LIMIT:
-            return f"(a formula of {_in_words(_size(expression))} nodes)"
+            return f"(a formula of {_size(expression)} nodes)"
         level = list(islice(chain.from_iterable(node.args for node in level), SHOWN_LIMIT + 1))
         if not level:
             return ""
@@ -277,8 +262,8 @@ def expanded_terms(expression: sp.Expr) -> int:
     return max(terms.values())
 
 
-def _size(expression: sp.Basic) -> int | None:
-    """Return the number of nodes of the unfolded tree, None if there are too many different ones."""
+def _size(expression: sp.Basic) -> str:
+    """Return the number of nodes of the unfolded tree in words."""
     sizes: dict[int, int] = {}
     stack = [expression]
     while stack and len(sizes) < COUNTED_LIMIT:
@@ -289,10 +274,6 @@ def _size(expression: sp.Basic) -> int | None:
         else:
             sizes[id(node)] = 1 + sum(sizes[id(argument)] for argument in node.args)
             stack.pop()
-    return sizes.get(id(expression))
-
-
-def _in_words(size: int | None) -> str:
-    if size is None:
+    if (size := sizes.get(id(expression))) is None:
         return f"more than {COUNTED_LIMIT}"
     return str(size) if size < 10**12 else f"some 10^{int(math.log10(size))}"

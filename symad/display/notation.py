@@ -89,19 +89,6 @@ def counted(number: int, noun: str, shown: str = "") -> str:
     return f"{shown or number} {noun if number == 1 else plural}"
 
 
-def can_encode(encoding: str | None, text: str) -> bool:
-    """Whether a stream of this encoding takes a text.
-
-    >>> can_encode("utf-8", "→"), can_encode("latin-1", "→"), can_encode("latin-1", "é")
-    (True, False, True)
-    """
-    try:
-        text.encode(encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
 def greek_name(character: str) -> str:
     """Return the English name of a Greek letter as SymPy spells it, capitals with a capital; "" for anything else.
 

@@ -1,10 +1,11 @@
 """Printers for text that write mathematics as it is taught, over SymPy's printer. LaTeX: `latex_printer`."""
 
-# ruff: noqa: N802 - the methods' names are SymPy's
+# ruff: noqa: N802, N815 - the methods' names are SymPy's
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
@@ -12,31 +13,14 @@ from sympy.core.function import AppliedUndef
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
+import symad.display.notation as notation
 from codegen.heads import RealFunction
 from codegen.visible import visible
-from symad.display.notation import (
-    LOWERED,
-    RAISED,
-    STROKE,
-    NamedPartial,
-    Nothing,
-    NumberOf,
-    Struck,
-    WrittenProduct,
-    digits,
-    greek_name,
-    is_as_written,
-    is_epsilon,
-    level_of,
-    named_partial,
-    ordered_factors,
-    ordered_terms,
-)
 
 LONGEST_NAME = 60  # of a symbol; what is longer is cut
 _TIMES = re.compile(r"(?<!\*)\*(?!\*)")
 _INDEXED = re.compile(r"([A-Za-z]+)_([0-9]{1,2})")
-_GREEK_SIGNS = {greek_name(sign): sign for sign in map(chr, [*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA)])}
+_GREEK_SIGNS = {notation.greek_name(sign): sign for sign in map(chr, [*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA)])}
 
 
 def shortened(name: str) -> str:
@@ -52,22 +36,19 @@ def shortened(name: str) -> str:
 class CommonPrinter:
     """Shared methods of both printers: the order of terms, and symad's heads before SymPy's of the same name."""
 
+    _applied: Callable[..., str]
+    _partial: Callable[[notation.NamedPartial], str]
+
     def _print(self, expr: Any, **options: Any) -> str:
         if isinstance(expr, AppliedUndef | RealFunction):
             return self._applied(expr, **options)
-        partial = named_partial(expr) if isinstance(expr, sp.Derivative | sp.Subs) else None
+        partial = notation.named_partial(expr) if isinstance(expr, sp.Derivative | sp.Subs) else None
         if partial is not None:
             return self._partial(partial)
         return str(super()._print(expr, **options))  # type: ignore[misc]
 
     def _as_ordered_terms(self, expr: sp.Expr, order: str | None = None) -> list[sp.Expr]:
-        return ordered_terms(expr)
-
-    def _applied(self, expr: sp.Expr, **options: Any) -> str:
-        raise NotImplementedError
-
-    def _partial(self, partial: NamedPartial) -> str:
-        raise NotImplementedError
+        return notation.ordered_terms(expr)
 
 
 class Text(CommonPrinter, StrPrinter):  # type: ignore[misc]
@@ -76,35 +57,28 @@ class Text(CommonPrinter, StrPrinter):  # type: ignore[misc]
     def _applied(self, expr: sp.Expr, **options: Any) -> str:
         return f"{shortened(type(expr).__name__)}({', '.join(map(self._print, expr.args))})"
 
-    def _partial(self, partial: NamedPartial) -> str:
+    def _partial(self, partial: notation.NamedPartial) -> str:
         name, arguments = shortened(type(partial.function).__name__), ", ".join(map(self._print, partial.arguments))
         if len(partial.orders) == 1:
             (order,) = partial.orders
             return f"{name}{chr(39) * order if order <= 3 else f'^({order})'}({arguments})"
-        signs = (
-            f"∂{str(k).translate(LOWERED)}{str(order).translate(RAISED) if order > 1 else ''}"
-            for k, order in enumerate(partial.orders, 1)
-            if order
-        )
+        taken = [(k, _power(order)) for k, order in enumerate(partial.orders, 1) if order]
+        signs = (f"∂{str(k).translate(notation.LOWERED)}{raised}" for k, raised in taken)
         return f"{''.join(signs)}{name}({arguments})"
 
-    def _print_Symbol(self, expr: sp.Symbol) -> str:
+    def _print_Symbol(self, expr: Any) -> str:
         return shortened(expr.name)
 
-    def _print_MatrixSymbol(self, expr: sp.MatrixSymbol) -> str:
-        return shortened(expr.name)
-
-    def _print_Str(self, expr: Any) -> str:
-        return shortened(expr.name)
+    _print_MatrixSymbol = _print_Str = _print_Symbol
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
-        return f"eps_{level_of(expr)}"
+        return f"eps_{notation.level_of(expr)}"
 
     def _print_Dummy(self, expr: sp.Dummy) -> str:
         return shortened("_" + expr.name)
 
     def _print_Float(self, expr: sp.Float) -> str:
-        return digits(expr)
+        return notation.digits(expr)
 
     def _print_Cbrt(self, expr: sp.Expr) -> str:
         return f"cbrt({self._print(expr.args[0])})"
@@ -112,10 +86,10 @@ class Text(CommonPrinter, StrPrinter):  # type: ignore[misc]
     def _print_Sqrt(self, expr: sp.Expr) -> str:
         return f"sqrt({self._print(expr.args[0])})"
 
-    def _print_Struck(self, expr: Struck) -> str:
-        return "".join(f"{letter}{STROKE}" for letter in self._print(expr.args[0]))
+    def _print_Struck(self, expr: notation.Struck) -> str:
+        return "".join(f"{letter}{notation.STROKE}" for letter in self._print(expr.args[0]))
 
-    def _print_Nothing(self, expr: Nothing) -> str:
+    def _print_Nothing(self, expr: notation.Nothing) -> str:
         return ""
 
     def _print_MatrixBase(self, expr: sp.Matrix) -> str:
@@ -123,19 +97,19 @@ class Text(CommonPrinter, StrPrinter):  # type: ignore[misc]
         return f"Matrix([{', '.join(f'[{row}]' for row in rows)}])"
 
     def _print_Mul(self, expr: sp.Mul) -> str:
-        factors = ordered_factors(expr)
-        levels = [factor for factor in factors if is_epsilon(factor)]
+        factors = notation.ordered_factors(expr)
+        levels = [factor for factor in factors if notation.is_epsilon(factor)]
         rest = factors[: len(factors) - len(levels)]
         if levels and rest:
             return self._signed(rest) + "*".join(map(self._print, levels))
         before = self._settings["order"]
-        self._settings["order"] = "none" if is_as_written(expr) else None
+        self._settings["order"] = "none" if notation.is_as_written(expr) else None
         try:
             return str(super()._print_Mul(expr))
         finally:
             self._settings["order"] = before
 
-    def _print_WrittenProduct(self, expr: WrittenProduct) -> str:
+    def _print_WrittenProduct(self, expr: notation.WrittenProduct) -> str:
         """Return the factors in their order, those with negative exponents below one line."""
         sign, rest = without_sign(list(expr.args))
         above, below = above_and_below(rest)
@@ -155,17 +129,13 @@ class Text(CommonPrinter, StrPrinter):  # type: ignore[misc]
         return f"({text})*" if isinstance(product, sp.Add | sp.Piecewise) else f"{text}*"
 
 
-_IN_BOOKS = {
-    "log": "ln",
-    "log2": "log₂",
-    "log10": "log₁₀",
-    **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
-}
-_IN_BOOKS |= {f"a{name}": f"ar{name}" for name in ("sinh", "cosh", "tanh", "coth", "sech", "csch")}
+_TRIGONOMETRIC = ("sin", "cos", "tan", "cot", "sec", "csc")
+_IN_BOOKS = {"log": "ln", "log2": "log₂", "log10": "log₁₀"} | {f"a{name}": f"arc{name}" for name in _TRIGONOMETRIC}
+_IN_BOOKS |= {f"a{name}h": f"ar{name}h" for name in _TRIGONOMETRIC}
 
 
 def _power(times: int) -> str:
-    return str(times).translate(RAISED) if times != 1 else ""
+    return str(times).translate(notation.RAISED) if times != 1 else ""
 
 
 class Signs(Text):
@@ -182,8 +152,8 @@ class Signs(Text):
         """Return an expression on one line."""
         return self._in_signs(super().doprint(expr))
 
-    def _print_Struck(self, expr: Struck) -> str:
-        return "".join(f"{letter}{STROKE}" for letter in self._in_signs(self._print(expr.args[0])))
+    def _print_Struck(self, expr: notation.Struck) -> str:
+        return "".join(f"{letter}{notation.STROKE}" for letter in self._in_signs(self._print(expr.args[0])))
 
     def _in_signs(self, text: str) -> str:
         text = _TIMES.sub("·", text)
@@ -191,14 +161,14 @@ class Signs(Text):
         return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
-        return f"ε{str(level_of(expr)).translate(LOWERED)}"
+        return f"ε{str(notation.level_of(expr)).translate(notation.LOWERED)}"
 
-    def _print_Symbol(self, expr: sp.Symbol) -> str:
+    def _print_Symbol(self, expr: Any) -> str:
         name = shortened(expr.name)
         match = _INDEXED.fullmatch(name)
         letter, index = match.groups() if match else (name, "")
         sign = _GREEK_SIGNS.get(letter, letter)
-        return sign + index.translate(LOWERED) if index or sign != letter else name
+        return sign + index.translate(notation.LOWERED) if index or sign != letter else name
 
     def _print_Abs(self, expr: sp.Expr) -> str:
         return f"|{self._print(expr.args[0])}|"
@@ -254,7 +224,7 @@ class Signs(Text):
             return f"√{self._in_parentheses(expr.base)}"
         if not expr.base.is_commutative and expr.exp.is_Integer:
             base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
-            return f"{base}{str(expr.exp).translate(RAISED)}"
+            return f"{base}{str(expr.exp).translate(notation.RAISED)}"
         if expr.exp.is_Rational and expr.exp < 0:
             below = expr.base if expr.exp == -1 else sp.Pow(expr.base, -expr.exp, evaluate=False)
             text = self.parenthesize(below, PRECEDENCE["Pow"], strict=True)
@@ -262,16 +232,13 @@ class Signs(Text):
         base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
         base = f"({base})" if base.startswith(("e^", "√", "∛", "d/d", "d²/d")) else base
         if expr.exp.is_Integer and expr.exp > 1:
-            return f"{base}{str(expr.exp).translate(RAISED)}"
+            return f"{base}{str(expr.exp).translate(notation.RAISED)}"
         return f"{base}^{self._in_parentheses(expr.exp)}"
 
     def _in_parentheses(self, part: sp.Expr) -> str:
-        text = self._print(part)
-        return (
-            str(text)
-            if part.is_Symbol or type(part) is NumberOf or part.is_NumberSymbol or (part.is_Integer and part >= 0)
-            else f"({text})"
-        )
+        is_named = part.is_Symbol or part.is_NumberSymbol or type(part) is notation.NumberOf
+        alone = is_named or (part.is_Integer and part >= 0)
+        return str(self._print(part)) if alone else f"({self._print(part)})"
 
 
 def without_sign(factors: list[sp.Expr]) -> tuple[str, list[sp.Expr]]:

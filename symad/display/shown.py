@@ -10,7 +10,6 @@ from typing import Any
 import symad.display as forms  # of a document: imported when one is asked for
 from codegen.sealed import write_atomically
 from symad.display.document import Document
-from symad.display.notation import can_encode
 from symad.display.printers import shortened
 from symad.errors import ArgumentError
 
@@ -47,8 +46,11 @@ class Shown:
         """
         document = self.words()
         text = forms.terminal.plain(document, width)
-        takes = can_encode(getattr(sys.stdout, "encoding", None), text)
-        return text if takes else forms.terminal.plain(document, width, ascii_only=True)
+        try:
+            text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+        except (UnicodeEncodeError, LookupError):
+            return forms.terminal.plain(document, width, ascii_only=True)
+        return text
 
     def latex(self) -> str:
         """Return the body of a LaTeX text (packages amsmath, booktabs, longtable, xcolor, textcomp, tikz)."""
@@ -88,7 +90,7 @@ class Shown:
         return self.text()
 
     def __rich__(self) -> Any:
-        return forms.terminal.renderable(self.words())
+        return forms.terminal.Rendering(self.words())
 
     def _repr_html_(self) -> str:
         return self._in_notebook(self.html)

@@ -63,13 +63,10 @@ def terminal_width() -> int:
         return WIDTH
 
 
-def renderable(document: doc.Document) -> RenderableType:
-    """Return a document as something that rich prints."""
-    return _Rendering(document)
-
-
 @dataclass(frozen=True)
-class _Rendering:
+class Rendering:
+    """A document as something that rich prints."""
+
     document: doc.Document
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

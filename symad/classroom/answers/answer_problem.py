@@ -16,9 +16,8 @@ from codegen.records import dataclass
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.equality.turns import is_at_turn, turns
 from symad.classroom.expansion.displayed import Definitions, check_coefficients
-from symad.classroom.expansion.epsilon import Levels, subsets
+from symad.classroom.expansion.epsilon import Along, Levels, Listed, subsets
 from symad.classroom.expansion.expansion_levels import by_levels
-from symad.classroom.expansion.page_formulas import Along, Listed
 from symad.classroom.formulas.given import given, names_in
 from symad.classroom.formulas.read import read_formula
 from symad.derivatives.level import Epsilon

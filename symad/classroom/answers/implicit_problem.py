@@ -16,8 +16,7 @@ from symad.classroom.equality.equality import Agreement, Witness, agreement
 from symad.classroom.equality.hyperdual import constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
 from symad.classroom.expansion.displayed import Definitions, check_coefficients
-from symad.classroom.expansion.epsilon import Levels, Nested, subsets
-from symad.classroom.expansion.page_formulas import Along, Listed
+from symad.classroom.expansion.epsilon import Along, Levels, Listed, Nested, subsets
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import named_left, read_formula
 from symad.derivatives.level import Epsilon

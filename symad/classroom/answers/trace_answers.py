@@ -22,9 +22,9 @@ from symad.classroom.answers.trace_tables import TraceRow, WrittenNumber, plain_
 from symad.classroom.equality.hyperdual import HyperDual, constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues
 from symad.classroom.explanation.checked_lines import check_statements
-from symad.classroom.explanation.explain import Explanation, explained_gradient
+from symad.classroom.explanation.explain import arguments_at, explained_gradient
+from symad.classroom.explanation.explanation_document import Explanation
 from symad.classroom.explanation.explanation_lines import CarriedLine, VariableLine
-from symad.classroom.explanation.shown_point import arguments_at
 from symad.derivatives.application import check_choice
 from symad.display.document import Cell, Document, Heading, Marked, Paragraph, Table
 from symad.display.shown import Shown

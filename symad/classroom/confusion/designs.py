@@ -24,11 +24,6 @@ Term = tuple[float, tuple[int, ...]]  # a coefficient, and the numbers of the ep
 class _DualNumbers(Design):
     """Designs on dual numbers. A slope is the coefficient of an epsilon, by the design's own extraction."""
 
-    operator: Callable[[], naive.Derivative]  # makes a fresh one
-
-    def __init__(self) -> None:
-        self.derivative: naive.Derivative = type(self).operator()
-
     def epsilons(self, tags: Sequence[int]) -> Marked:
         return epsilons([tag + 1 for tag in tags])
 
@@ -73,17 +68,14 @@ class NoAlias(Design):
 
     name: str = "no alias"
     leaves_out: str = "An argument that is a variable is taken as the parameter."
-
-    def __init__(self) -> None:
-        self.derivative: naive.Derivative = naive.no_alias()
+    operator = naive.no_alias
 
     def shown(self, number: Any, opened: Sequence[Opened]) -> Cell:
         if not isinstance(number, sp.Basic):
             return f"{number:.6g}"
         whole = {value: sp.Integer(value) for value in number.atoms(sp.Float) if float(value).is_integer()}
-        return number.xreplace(
-            {**whole, **{level.parameter.number: level.parameter.name for level in reversed(opened)}}
-        )
+        names = {level.parameter.number: level.parameter.name for level in reversed(opened)}
+        return number.xreplace({**whole, **names})
 
     def seen(self, number: Any, opened: Sequence[Opened]) -> tuple[float, float]:
         value = sp.sympify(number)
@@ -98,9 +90,7 @@ class OneTape(Design):
 
     name: str = "one tape"
     leaves_out: str = "Levels share a tape, its adjoints and its switch: the inner one empties it."
-
-    def __init__(self) -> None:
-        self.derivative: naive.Derivative = naive.one_tape()
+    operator = naive.one_tape
 
     def shown(self, number: Any, opened: Sequence[Opened]) -> Cell:
         text = f"{number.value if isinstance(number, naive.Variable) else number:.6g}"

@@ -7,27 +7,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import sympy as sp
 
+import symad.display.document as doc
+from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
+from codegen.ir.program import Head, needed
 from codegen.records import dataclass
 from symad.classroom.confusion.designs import NoAlias, OneTape, Right, SharedTag, Tagless
+from symad.classroom.confusion.naive import FUNCTIONS
 from symad.classroom.confusion.watched_runs import SPACE, Difference, Program, RunLine, WatchedRun, equal, run
-from symad.display.document import (
-    Block,
-    Cell,
-    Code,
-    Columns,
-    Document,
-    Heading,
-    Inline,
-    Marked,
-    Paragraph,
-    Table,
-    inlines,
-)
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
+from symad.graph.graph import Graph
+from symad.graph.sympy_io import from_sympy
 
 
 @dataclass(frozen=True)
@@ -95,41 +92,43 @@ class Exhibit(Shown):
         difference = wrong_run.first_difference(self.right)
         return None if difference is None else wrong_run.lines[difference.line]
 
-    def document(self) -> Document:
+    def document(self) -> doc.Document:
         """Return four columns, and the two of reverse mode below them."""
-        code: tuple[Block, ...] = (Code(self.source, "python"),) if self.source else ()
-        right = Marked(_number(self.right.result), "right")
+        code: tuple[doc.Block, ...] = (doc.Code(self.source, "python"),) if self.source else ()
+        right = doc.Marked(_number(self.right.result), "right")
         return (
-            Heading(self.title, 1),
+            doc.Heading(self.title, 1),
             *code,
-            Paragraph(("The right value, by forward mode and by reverse mode at each level, is ", right, ".")),
-            Columns(tuple(self._column(run) for run in (*self.wrong, self.right))),
-            Heading("The same in reverse mode"),
-            Columns(tuple(self._column(run) for run in (self.tape, self.reverse))),
+            doc.Paragraph(("The right value, by forward mode and by reverse mode at each level, is ", right, ".")),
+            doc.Columns(tuple(self._column(run) for run in (*self.wrong, self.right))),
+            doc.Heading("The same in reverse mode"),
+            doc.Columns(tuple(self._column(run) for run in (self.tape, self.reverse))),
         )
 
-    def _column(self, run: WatchedRun) -> Document:
+    def _column(self, run: WatchedRun) -> doc.Document:
         difference = run.first_difference(self.right)
         wrong = None if difference is None else difference.line
         rows = tuple(_row(line, k == wrong) for k, line in enumerate(run.lines))
         leaves_out = run.design.leaves_out or "Every use of a derivative has its own epsilon and parameter."
         return (
-            Heading(run.design.name.capitalize(), 3),
-            Paragraph(leaves_out),
-            *([Table((), rows, "lll")] if rows else []),
-            Paragraph(self._verdict(run, difference)),
+            doc.Heading(run.design.name.capitalize(), 3),
+            doc.Paragraph(leaves_out),
+            *([doc.Table((), rows, "lll")] if rows else []),
+            doc.Paragraph(self._verdict(run, difference)),
         )
 
-    def _verdict(self, run: WatchedRun, difference: Difference | None) -> Cell:
+    def _verdict(self, run: WatchedRun, difference: Difference | None) -> doc.Cell:
         if run.result is None:
-            return (Marked("No result", "wrong"), f": {run.refusal}.")
+            return (doc.Marked("No result", "wrong"), f": {run.refusal}.")
         number = _number(run.result)
         if difference is None:
-            return (Marked(f"{number}, right", "right"), ", for this program." if run.design.leaves_out else ".")
+            return (doc.Marked(f"{number}, right", "right"), ", for this program." if run.design.leaves_out else ".")
         by_luck = equal(run.result, self.right.result)
-        verdict = Marked(f"{number}, right by luck" if by_luck else f"{number}, wrong", "right" if by_luck else "wrong")
+        verdict = doc.Marked(
+            f"{number}, right by luck" if by_luck else f"{number}, wrong", "right" if by_luck else "wrong"
+        )
         seen, expected, name = difference.seen, difference.expected, run.lines[difference.line].name
-        words: tuple[Inline, ...] = (verdict, "; wrong from " if by_luck else " from ", name, " on: its ")
+        words: tuple[doc.Inline, ...] = (verdict, "; wrong from " if by_luck else " from ", name, " on: its ")
         if seen.parameter is None or not equal(seen.value, expected.value):
             return (*words, f"value is {_number(seen.value)}, and should be {_number(expected.value)}.")
         slopes = f" is {_number(seen.slope)}, and should be {_number(expected.slope)}."
@@ -167,10 +166,8 @@ def exhibit(program: str | Program) -> Exhibit:
     if not equal(right.result, reverse.result):
         raise _no_right_value(f"forward mode gives {right.result}, reverse mode {reverse.result}")
     for line in right.lines:  # where 0 divides, no design has a right value
-        if line.seen is not None and not (math.isfinite(line.seen.value) and math.isfinite(line.seen.slope)):
-            raise _no_right_value(
-                f"the line {line.name} has the value {line.seen.value}, and the slope {line.seen.slope}"
-            )
+        if (seen := line.seen) is not None and not (math.isfinite(seen.value) and math.isfinite(seen.slope)):
+            raise _no_right_value(f"the line {line.name} has the value {seen.value}, and the slope {seen.slope}")
     wrong = tuple(run(design, program) for design in (Tagless(), SharedTag(), NoAlias()))
     return Exhibit(heading, source, wrong, right, run(OneTape(), program), reverse)
 
@@ -179,12 +176,85 @@ def _no_right_value(why: str) -> ArgumentError:
     return ArgumentError("a program without a right value", why=why, do="choose a point where it has a derivative")
 
 
-def _row(line: RunLine, wrong: bool) -> tuple[Cell, ...]:
+def _row(line: RunLine, wrong: bool) -> tuple[doc.Cell, ...]:
     if not wrong:
         return ((line.name,), line.formula, line.value)
-    parts = (part.content if isinstance(part, Marked) else part for part in inlines(line.value))
-    return ((Marked(f">{SPACE}", "wrong"), line.name), line.formula, tuple(Marked(part, "wrong") for part in parts))
+    parts = (part.content if isinstance(part, doc.Marked) else part for part in doc.inlines(line.value))
+    return (
+        (doc.Marked(f">{SPACE}", "wrong"), line.name),
+        line.formula,
+        tuple(doc.Marked(part, "wrong") for part in parts),
+    )
 
 
 def _number(value: float | None) -> str:
     return f"{value:.10g}"
+
+
+SHORT = 60  # letters of a formula in a heading
+_BY_NAME = {head: name for name in FUNCTIONS if (head := getattr(sp, name, None)) is not None}
+
+
+def own_exhibit(expression: sp.Expr, symbols: tuple[sp.Basic, ...], point: list[float]) -> Exhibit:
+    """Return the exhibit of a nested program with a formula of one or two variables.
+
+    For one variable it is D x: x · D y: x · f(y) at y = x, for two D x: x · D y: f(x, y), where the inner function
+    captures x. ArgumentError for more variables, and for functions that the wrong designs lack.
+
+    >>> x, y = sp.symbols("x y")
+    >>> shown = own_exhibit(x + y, (x, y), [1.0, 1.0])
+    >>> shown.right.result, [wrong.result for wrong in shown.wrong]
+    (1.0, [2.0, 1.0, 1.0])
+    """
+    if len(symbols) not in (1, 2):
+        raise ArgumentError(f"the exhibit of a formula of {len(symbols)} variables", do="type one of one or two")
+    f = watchable(expression, symbols)
+    written = str(expression)
+    names = ", ".join(map(str, symbols))
+    if len(symbols) == 1:
+        source = f"f = lambda {names}: {written}\nd(lambda x: x * d(lambda y: x * f(y), x), {point[0]:g})"
+        shown = exhibit(lambda d: d(lambda x: x * d(lambda y: x * f(y), x), point[0]))
+    else:
+        source = f"f = lambda {names}: {written}\nd(lambda x: x * d(lambda y: f(x, y), {point[1]:g}), {point[0]:g})"
+        shown = exhibit(lambda d: d(lambda x: x * d(lambda y: f(x, y), point[1]), point[0]))
+    title = written if len(written) <= SHORT else "a formula of your own"
+    return replace(shown, heading=f"with f({names}) = {title}", source=source)
+
+
+def watchable(expression: sp.Expr, symbols: tuple[sp.Basic, ...]) -> Callable[..., Any]:
+    """Return a formula as a function for any design: sums, products, integer powers, a few functions."""
+    graph = Graph(lines=False)
+    (result,) = from_sympy(graph, [expression])
+    places = {atom: row for row, atom in graph.atoms.items()}
+    functions = Functions(_function)
+    arithmetic = Arithmetic(functions, functions, float)
+
+    def f(*numbers: Any) -> Any:
+        values: dict[int, Any] = {places[s]: n for s, n in zip(symbols, numbers, strict=True) if s in places}
+        carry_out(graph, needed(graph, [result], values), values, arithmetic)
+        return values[result]
+
+    return f
+
+
+def _function(head: Head) -> Callable[..., Any]:
+    if head is sp.Add:
+        return lambda first, *rest: sum(rest, first)
+    if head is sp.Mul:
+        return lambda first, *rest: math.prod(rest, start=first)
+    if head not in (sp.Pow, *_BY_NAME):
+        raise _refused(head.__name__)
+    return _power if head is sp.Pow else getattr(np, _BY_NAME[head])
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    size = abs(exponent) if isinstance(exponent, float) else 0.0
+    if size != 0.5 and (not size or not size.is_integer()):
+        raise _refused("a power")
+    root = np.sqrt(base) if size == 0.5 else base if size == 1 else base ** int(size)
+    return root if exponent > 0 else 1.0 / root
+
+
+def _refused(subject: str) -> ArgumentError:
+    do = f"use +, -, *, /, whole powers and {', '.join(_BY_NAME.values())}"
+    return ArgumentError(f"{subject} in the exhibit", why="the wrong designs that are compared do not have it", do=do)

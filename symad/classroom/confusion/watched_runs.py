@@ -25,7 +25,7 @@ from codegen.records import dataclass
 from symad.classroom.confusion.naive import FUNCTIONS, Derivative, applied
 from symad.display.document import Cell
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal, user_place
 
 Program = Callable[[Derivative], Any]
 SPACE = "\u00a0"  # no line break here
@@ -89,7 +89,10 @@ class Design:
 
     name: str
     leaves_out: str
-    derivative: Derivative
+    operator: Callable[[], Derivative]  # makes a fresh one
+
+    def __init__(self) -> None:
+        self.derivative: Derivative = type(self).operator()
 
     def function(self, name: str, number: Any) -> Any:
         """Return a function of a number, such as its exponential."""
@@ -171,9 +174,8 @@ class _Recorder:
             return self._returned(f(Watched(number, None, self, tuple(self.opened))))
 
         if not callable(f) or not isinstance(a, (Watched, *_NUMBERS)):
-            raise ArgumentError(
-                f"d({type(f).__name__}, {type(a).__name__})", do="d takes a function of one number, and a number"
-            )
+            do = "d takes a function of one number, and a number"
+            raise ArgumentError(f"d({type(f).__name__}, {type(a).__name__})", do=do)
         self.name_of(a)
         argument = _plain(a)
         return self._within(Opened(argument), lambda: self.design.derivative(watching, argument))
@@ -186,7 +188,7 @@ class _Recorder:
             return lambda *more: self._returned(value(*more))
         if not isinstance(value, (Watched, *_NUMBERS)):
             subject = f"a function that returns {type(value).__name__} in an exhibited program"
-            raise ArgumentError(subject, where=user_place(), do="let it return one number")
+            raise refusal(subject, do="let it return one number")
         self.opened[-1].result = self.name_of(value)
         return _plain(value)
 

@@ -51,9 +51,8 @@ class _Axis:
         decades = range(round(self.low), round(self.high) + 1, max(1, math.ceil((self.high - self.low) / 8)))
         labelled = [(10**n if n >= 0 else 10.0**n, _power(n)) for n in decades]
         if self.high - self.low <= 2:
-            labelled += [
-                (m * 10.0**n, f"{m * 10.0**n:g}") for n in range(round(self.low), round(self.high)) for m in (2, 5)
-            ]
+            between = [m * 10.0**n for n in range(round(self.low), round(self.high)) for m in (2, 5)]
+            labelled += [(value, f"{value:g}") for value in between]
         labelled += [(0, "0")] if self.has_zero else []
         return [(place, label) for value, label in labelled if (place := self.place(value)) is not None]
 
@@ -78,16 +77,17 @@ def line_chart(
     missing = sum(None in place for line in placed.values() for place in line)
     note = f"{counted(missing, 'point')} without a place on these axes left out" if missing else ""
     canvas = _Chart(width, height, across, up, list(series))
-    if field:
-        canvas.mark_field()
+    if field:  # an invisible box, so that a page finds it
+        with canvas.canvas.group(nodes="field"):
+            size = canvas.right - canvas.left, canvas.bottom - canvas.top
+            canvas.canvas.box(canvas.left, canvas.top, *size, fill="ground", opacity=0.0, radius=0)
     canvas.frame(title, x_label, y_label, note)
     for number, line in enumerate(placed.values()):
         canvas.line(number, line)
     canvas.legend(list(series))
     description = f"{y_label or 'y'} over {x_label or 'x'}: {', '.join(series)}"
-    return canvas.canvas.picture(
-        description, _in_characters(placed, across, up, (title, x_label, y_label, note)), ground=ground
-    )
+    text = _in_characters(placed, across, up, (title, x_label, y_label, note))
+    return canvas.canvas.picture(description, text, ground=ground)
 
 
 class _Chart:
@@ -103,12 +103,6 @@ class _Chart:
         """Return the pixel of a position."""
         return self.left + (self.right - self.left) * x, self.bottom - (self.bottom - self.top) * y
 
-    def mark_field(self) -> None:
-        """Mark the rectangle of the axes with an invisible box, so that a page can find it."""
-        with self.canvas.group(nodes="field"):
-            size = self.right - self.left, self.bottom - self.top
-            self.canvas.box(self.left, self.top, *size, fill="ground", opacity=0.0, radius=0)
-
     def frame(self, title: str, x_label: str, y_label: str, note: str) -> None:
         """Draw the axes, their ticks and labels."""
         canvas, middle = self.canvas, (self.left + self.right) / 2
@@ -118,9 +112,8 @@ class _Chart:
         for y, label in self.up.ticks():
             canvas.segment(self.at(0, y), self.at(1, y), line=0.3)
             canvas.text(self.left - 7, self.at(0, y)[1] + 4, label, size=12, anchor="end")
-        canvas.path(
-            f"M{self.left:.1f} {self.top:.1f}L{self.left:.1f} {self.bottom:.1f}L{self.right:.1f} {self.bottom:.1f}"
-        )
+        corners = ((self.left, self.top), (self.left, self.bottom), (self.right, self.bottom))
+        canvas.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners))
         canvas.text(middle, 20, title, size=15, bold=True)
         canvas.text(middle, self.bottom + 38, x_label)
         canvas.text(16, (self.top + self.bottom) / 2, y_label, turned=-90)
@@ -212,6 +205,5 @@ def _in_characters(
         scale[column : column + len(label)] = label
     names = "   ".join(f"{letter}: {name}" for letter, name in zip(_LETTERS * len(placed), placed, strict=False))
     foot = [f"{'':>{margin}} └{'─' * _COLUMNS}", f"{'':>{margin}}  {''.join(scale).rstrip()}   {x_label}".rstrip()]
-    return "\n".join(
-        [*filter(None, [title, y_label]), *rows, *foot, *textwrap.wrap(names, _COLUMNS + 8), *filter(None, [note])]
-    )
+    named = textwrap.wrap(names, _COLUMNS + 8)
+    return "\n".join([*filter(None, [title, y_label]), *rows, *foot, *named, *filter(None, [note])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -17,26 +17,39 @@ from codegen.ir.copy_rows import copied
 from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.records import dataclass
-from symad.classroom.drawing.boxes import Diagram, DrawnGraph, GraphReading, Mark, diagram_of, tree_operations, unfolded
+from symad.classroom.drawing.boxes import (
+    Box,
+    Diagram,
+    Edge,
+    GraphReading,
+    Mark,
+    count_label,
+    diagram_of,
+    symbol_label,
+    tree_operations,
+    unfolded,
+)
 from symad.classroom.drawing.drawing import Drawing
 from symad.classroom.drawing.folding import folded
 from symad.classroom.drawing.frames import Frame, frames_of
-from symad.classroom.drawing.labels import count_label
-from symad.classroom.drawing.numbers import numbered_diagram
 from symad.classroom.drawing.render import LABEL, MARGIN, SMALL, boxes_and_arrows, place, with_legend
 from symad.classroom.drawing.svg import Canvas, text_width
+from symad.classroom.explanation.checked_lines import check_statements
+from symad.classroom.explanation.explain import explain, explained_gradient
+from symad.classroom.explanation.explanation_lines import Book, CarriedLine, VariableLine, rounded
+from symad.classroom.explanation.numbered_traces import numbered_stages
 from symad.classroom.formulas.given import given
 from symad.classroom.formulas.read import read_formula
 from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
 from symad.display.document import Code, Document, Formula, Heading, Paragraph
+from symad.display.mathematics import signs_of
 from symad.display.notation import counted
-from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_let, from_sympy
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.tracebacks import public_api
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import Trace, sparse_leaves, trace
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
@@ -64,8 +77,8 @@ class LoopDrawing(Drawing):
         pictures: dict[int, Canvas] = {}
         for number in range(len(self.frames) - 1, 0, -1):
             pictures[number] = _framed(self.frames[number], _inside(self.frames[number], pictures))
-        boxes = [box for _, diagram in self.diagrams for box in diagram.boxes]
-        return with_legend(_inside(self.frames[0], pictures), [box for box in boxes if box.kind != "loop"])
+        boxes = [box for _, diagram in self.diagrams for box in diagram.boxes if box.kind != "loop"]
+        return with_legend(_inside(self.frames[0], pictures), boxes)
 
     def document(self) -> Document:
         """Return the picture with the counts below it."""
@@ -101,11 +114,10 @@ def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDraw
     >>> [frame.title for frame in loop_drawing(rolled.program).frames]
     ['', '1 000 times']
     """
-    frames = frames_of(program, opened=opened)
+    frames = tuple(frames_of(program, opened=opened))
     diagrams = tuple((frame.title, frame.diagram) for frame in frames)
-    return LoopDrawing(
-        diagrams, program.operations, 0, len(program.inputs), len(program.outputs), 0, program, tuple(frames)
-    )
+    sizes = len(program.inputs), len(program.outputs)
+    return LoopDrawing(diagrams, program.operations, 0, *sizes, 0, program, frames)
 
 
 def _inside(frame: Frame, pictures: dict[int, Canvas]) -> Canvas:
@@ -118,9 +130,8 @@ def _framed(frame: Frame, inside: Canvas) -> Canvas:
     title = text_width(frame.title, LABEL) + text_width(frame.origin, SMALL) + 44
     canvas = Canvas(max(inside.width, title) + 8, inside.height + TITLE)
     with canvas.group("\n".join(filter(None, [frame.title, frame.origin]))):
-        canvas.box(
-            0, 0, canvas.width, canvas.height, stroke="residual", fill="residual", opacity=0.04, radius=8, line=1.6
-        )
+        size = canvas.width, canvas.height
+        canvas.box(0, 0, *size, stroke="residual", fill="residual", opacity=0.04, radius=8, line=1.6)
         canvas.text(MARGIN, 21, frame.title, size=LABEL, bold=True, anchor="start", colour="residual")
         left = MARGIN + text_width(frame.title, LABEL) + 12
         canvas.text(left, 21, frame.origin, size=SMALL, anchor="start", colour="muted")
@@ -131,32 +142,33 @@ def _framed(frame: Frame, inside: Canvas) -> Canvas:
 _WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, a let form, or a kernel"
 
 
-def source_of(f: Any, args: Sequence[Any]) -> DrawnGraph:
+def source_of(f: Any, args: Sequence[Any]) -> GraphReading:
     """Return the graph to draw, with the names of its results and the roles of its nodes."""
     if isinstance(f, Trace):
         _refuse_arguments(args, "a trace")
-        return DrawnGraph(f.graph, tuple(f.outputs.flat), result_names(f.outputs))
+        return GraphReading(f.graph, f.outputs.flat, result_names(f.outputs))
     if isinstance(f, Program):
         _refuse_arguments(args, "a program")
         return _of_program(f)
     if _is_let(f):
         _refuse_arguments(args, "a let form")
-        graph = Graph(lines=False)
-        nodes = tuple(from_let(graph, *f))
-        return DrawnGraph(graph, nodes, ("result",) if len(nodes) == 1 else tuple(f"[{k}]" for k in range(len(nodes))))
+        nodes = from_let(graph := Graph(lines=False), *f)
+        return GraphReading(graph, nodes, ["result"] if len(nodes) == 1 else [f"[{k}]" for k in range(len(nodes))])
     if isinstance(f, str):
         f = read_formula(f)
     if isinstance(f, sp.Basic | sp.MatrixBase | list | tuple) and not isinstance(f, sp.Lambda):
         return _of_expressions(f, args)
     if not callable(f):
-        raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
+        raise refusal(f"{type(f).__name__} as something to draw", do=f"give {_WHAT}")
     with noting() as events:
         traced = trace(f, *args)
-    history, outputs = History(traced.graph, events), tuple(traced.outputs.flat)
-    marks: dict[int, tuple[Mark, ...]] = {
-        node: tuple((role.kind, role.level) for role in history.roles(node)) for node in range(len(traced.graph))
-    }
-    return DrawnGraph(traced.graph, outputs, result_names(traced.outputs), marks)
+    marks = marks_of(History(traced.graph, events), range(len(traced.graph)))
+    return GraphReading(traced.graph, traced.outputs.flat, result_names(traced.outputs), marks)
+
+
+def marks_of(history: History, nodes: Iterable[int]) -> dict[int, tuple[Mark, ...]]:
+    """Return the roles and levels of nodes."""
+    return {node: tuple((role.kind, role.level) for role in history.roles(node)) for node in nodes}
 
 
 def result_names(outputs: Tree) -> tuple[str, ...]:
@@ -176,35 +188,31 @@ def _index(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
-def _of_expressions(f: Any, args: Sequence[Any]) -> DrawnGraph:
+def _of_expressions(f: Any, args: Sequence[Any]) -> GraphReading:
     if len(args) > 1:
-        raise ArgumentError(
-            "several arguments of an expression", where=user_place(), do="give x as one list of symbols"
-        )
+        do = "give x as one list of symbols"
+        raise refusal("several arguments of an expression", do=do)
     if args:
         given(f, args[0])  # raises an error unless it is a symbol of the expression
-    expressions: list[Any] = [f]
-    names = ["result"]
+    expressions, names = [f], ["result"]
     if isinstance(f, sp.MatrixBase | list | tuple):
         array = np.array(f.tolist() if isinstance(f, sp.MatrixBase) else f, dtype=object)
         expressions = [sp.Number(item) if isinstance(item, int | float) else item for item in array.ravel().tolist()]
         names = [_index(index) for index in np.ndindex(*array.shape)]
     if not all(isinstance(expression, sp.Basic) for expression in expressions) or not expressions:
-        raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
+        raise refusal(f"{type(f).__name__} as something to draw", do=f"give {_WHAT}")
     graph = Graph(lines=False)
-    return DrawnGraph(graph, tuple(from_sympy(graph, expressions)), tuple(names))
+    return GraphReading(graph, from_sympy(graph, expressions), names)
 
 
-def _of_program(program: Program) -> DrawnGraph:
+def _of_program(program: Program) -> GraphReading:
     graph = Graph(lines=False)
     inputs = {row: graph.own_leaf(program.atoms[row]) for row in range(program.input_count)}
     nodes = copied(program, [row for output in program.outputs for row in output.rows], graph, inputs)
-    names = [
-        (f"result {k}" if len(program.outputs) > 1 else "result") + _index(index)
-        for k, output in enumerate(program.outputs)
-        for index in _places(output)
-    ]
-    return DrawnGraph(graph, tuple(nodes), tuple(names))
+    called = [f"result {k}" for k in range(len(program.outputs))] if len(program.outputs) > 1 else ["result"]
+    named = zip(called, program.outputs, strict=True)
+    names = [name + _index(index) for name, output in named for index in _places(output)]
+    return GraphReading(graph, nodes, names)
 
 
 def _places(output: Output) -> list[tuple[int, ...]]:
@@ -224,7 +232,7 @@ def _is_let(f: Any) -> bool:
 
 def _refuse_arguments(args: Sequence[Any], subject: str) -> None:
     if args:
-        raise ArgumentError(f"arguments of {subject}", where=user_place(), do="leave them out: they are known")
+        raise refusal(f"arguments of {subject}", do="leave them out: they are known")
 
 
 Sharing = Literal["after", "before", "both"]
@@ -260,7 +268,7 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     3 operations, 1 input, 1 result; 1 value is used several times; as an expression tree 4 operations.
     """
     if sharing not in ("after", "before", "both"):
-        raise ArgumentError(f"sharing={sharing!r}", where=user_place(), do="give 'after', 'before' or 'both'")
+        raise refusal(f"sharing={sharing!r}", do="give 'after', 'before' or 'both'")
     if at is not None:
         return _at_point(f, args, at, sharing, fold)
     if isinstance(f, Kernel):
@@ -268,7 +276,7 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     if isinstance(f, RolledProgram):
         if args or sharing != "after":
             subject = "arguments of a program" if args else f"sharing={sharing!r} of a program with loops"
-            raise ArgumentError(subject, where=user_place(), do="leave them out: it is drawn as it is")
+            raise refusal(subject, do="leave them out: it is drawn as it is")
         return loop_drawing(f, None if fold is None else not fold)
     return replace(drawing_of(source_of(f, args), sharing, fold), about=about_what(f))
 
@@ -276,7 +284,7 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
 def _at_point(f: Any, args: Sequence[Any], at: Any, sharing: Sharing, fold: bool | None) -> Drawing:
     if isinstance(f, Kernel | RolledProgram | Program | Trace | list | tuple) or sharing != "after" or fold is not None:
         do = "give a function or a formula, without sharing and fold"
-        raise ArgumentError("at=, which draws the lines of a function", where=user_place(), do=do)
+        raise refusal("at=, which draws the lines of a function", do=do)
     diagram = numbered_diagram(f, args, at)
     inputs = sum(box.kind == "input" for box in diagram.boxes)
     shared = sum(box.uses > 1 for box in diagram.boxes if box.kind == "operation")
@@ -285,17 +293,63 @@ def _at_point(f: Any, args: Sequence[Any], at: Any, sharing: Sharing, fold: bool
     return Drawing((("", diagram),), *counts, about=about_what(f))
 
 
-def drawing_of(source: DrawnGraph, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
+MOST_BOXES = 80
+
+
+def numbered_diagram(f: Any, args: Sequence[Any], at: Any) -> Diagram:
+    """Return a box for each line of a trace at a point; adjoints and local derivatives if f gives one number.
+
+    >>> diagram = numbered_diagram("x^2 + x", ("x",), 3)
+    >>> [(box.label, box.value, box.adjoint) for box in diagram.boxes], [edge.label for edge in diagram.edges]
+    ([('x', '3', '7'), ('v1 = x²', '9', '1'), ('v2 = x + v1', '12', '1')], ['6', '1', '1'])
+    """
+    explanation = explain(f, *args, at=at)
+    book = Book(explanation.book.graph, explanation.book.inputs, explanation.book.history)
+    if len(explanation.outputs) == 1 and explanation.lines:
+        explanation = explained_gradient(f, args, at)
+        book, stages = explanation.book, [s for s in explanation.stages if s.level and s.level.depth == 1]
+    else:
+        stages = numbered_stages(book, (), explanation.outputs, (), explanation.point)
+    statements = [line for stage in stages for line in stage.lines]
+    check_statements(book, statements)
+    carried = [line for line in statements if isinstance(line, CarriedLine)]
+    adjoints = {line.name.removesuffix("_bar"): rounded(line.number) for line in carried}
+    terms = [term for line in carried for term in line.terms]
+    slopes = {(book.name(term.operand), book.name(term.line)): rounded(term.number) for term in terms}
+    lines = [line for line in statements if isinstance(line, VariableLine)]
+    named = {line.symbol for line in lines}
+    lines = [VariableLine(book, node) for node, symbol in book.inputs.items() if symbol not in named] + lines
+    if len(lines) > MOST_BOXES:
+        raise refusal(f"a picture of {len(lines)} boxes with numbers", do="draw less")
+    place_of = {line.symbol: k for k, line in enumerate(lines)}
+    arrows = [
+        (start, end)
+        for end, line in enumerate(lines)
+        for start in sorted(place_of[symbol] for symbol in line.expression.free_symbols & place_of.keys())
+        if start != end
+    ]
+    results = {book.name(node) for node in stages[0].ends}
+    boxes = []
+    for k, line in enumerate(lines):
+        name, computed = symbol_label(line.name), line.expression != line.symbol
+        boxes.append(Box(
+            f"{name} = {signs_of(line.expression)}" if computed else name, "", "operation" if computed else "input",
+            uses=sum(start == k for start, _ in arrows), results=("result",) if line.name in results else (),
+            operations=int(computed), value=rounded(line.number), adjoint=adjoints.get(line.name, ""),
+        ))  # fmt: skip
+    edges = [Edge(*pair, label=slopes.get((lines[pair[0]].name, lines[pair[1]].name), "")) for pair in arrows]
+    return Diagram(tuple(boxes), tuple(edges))
+
+
+def drawing_of(reading: GraphReading, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
     """Return the picture of an existing graph."""
-    operations = source.graph.count_operations(source.outputs)
-    tree = tree_operations(source.graph, source.outputs)
-    reading = GraphReading(source)
-    diagrams = []
+    graph, outputs, diagrams = reading.graph, reading.outputs, []
     if sharing != "after":
         diagrams.append(("Before: the expression tree", unfolded(reading, TREE)))
     if sharing != "before":
         diagrams.append(("After: equal parts shared", _graph(reading, fold)))
-    return Drawing(tuple(diagrams), operations, tree, reading.inputs, len(source.outputs), reading.shared)
+    operations, tree = graph.count_operations(outputs), tree_operations(graph, outputs)
+    return Drawing(tuple(diagrams), operations, tree, reading.inputs, len(outputs), reading.shared)
 
 
 def about_what(f: Any) -> Document:
@@ -315,7 +369,6 @@ def _graph(reading: GraphReading, fold: bool | None) -> Diagram:
     if fold or (fold is None and boxes > READABLE):
         return folded(reading, FOLDED)
     if boxes > LARGEST:
-        raise ArgumentError(
-            f"a picture of {boxes} boxes", where=user_place(), do="leave out fold=False, or draw a smaller example"
-        )
+        do = "leave out fold=False, or draw a smaller example"
+        raise refusal(f"a picture of {boxes} boxes", do=do)
     return diagram_of(reading)

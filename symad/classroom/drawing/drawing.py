@@ -7,9 +7,8 @@ from dataclasses import field
 from functools import cached_property
 
 from codegen.records import dataclass
-from symad.classroom.drawing.boxes import Box, Diagram, Edge
+from symad.classroom.drawing.boxes import Box, Diagram, Edge, count_label
 from symad.classroom.drawing.frames import Frame
-from symad.classroom.drawing.labels import count_label
 from symad.classroom.drawing.render import PAGE, below_label, place, render, tooltip
 from symad.classroom.drawing.svg import Canvas, look_of
 from symad.display import html
@@ -144,10 +143,8 @@ class Drawing(Shown):
     @property
     def description(self) -> str:
         """The picture in words."""
-        text = ", ".join(
-            counted(count, noun, count_label(count))
-            for count, noun in ((self.operations, "operation"), (self.inputs, "input"), (self.results, "result"))
-        )
+        counts = ((self.operations, "operation"), (self.inputs, "input"), (self.results, "result"))
+        text = ", ".join(counted(count, noun, count_label(count)) for count, noun in counts)
         boxes = self.diagrams[-1][1].boxes
         if any(box.copies > 1 for box in boxes):
             text += f"; folded into {counted(len(boxes), 'box')}, in which ×n stands for n of the same form"
@@ -202,12 +199,10 @@ class Drawing(Shown):
 
 def _numbers(diagram: Diagram) -> Table:
     """Return the boxes with their numbers, and the local derivatives of each in its operands."""
-    rows = []
+    rows, names = [], [box.label.split(" = ")[0] for box in diagram.boxes]
     for k, box in enumerate(diagram.boxes):
-        into = [
-            (diagram.boxes[edge.source].label.split(" = ")[0], edge.label) for edge in diagram.edges if edge.target == k
-        ]
-        slopes = ", ".join(f"{label} by {name}" for name, label in into if label)
+        into = [edge for edge in diagram.edges if edge.target == k and edge.label]
+        slopes = ", ".join(f"{edge.label} by {names[edge.source]}" for edge in into)
         rows.append((box.label, box.value, slopes, Marked(box.adjoint, "cotangent")))
     return Table(("box", "value", "local derivatives", "adjoint"), tuple(rows))
 

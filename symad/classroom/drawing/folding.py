@@ -14,45 +14,31 @@ from dataclasses import replace
 
 import sympy as sp
 
-from codegen.records import dataclass
-from symad.classroom.drawing.boxes import Box, Diagram, Edge, GraphReading, is_constant
-from symad.classroom.drawing.labels import operation_label, symbol_label
+from symad.classroom.drawing.boxes import Box, Diagram, Edge, GraphReading, is_constant, operation_label, symbol_label
 
 _OPENED = (sp.Add, sp.Mul)
 _SOME = sp.Symbol("c")  # the label of different constants
 _COMMUTE = (sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or)
 
 
-@dataclass(frozen=True)
-class _Way:
-    """How forms are compared: with or without constants and numbers of terms, to a depth (None: fully)."""
-
-    constants: bool = True
-    numbers: bool = True
-    steps: int | None = None
-
-
-_WAYS = (
-    _Way(), _Way(constants=False), _Way(constants=False, numbers=False),
-    *(_Way(constants=False, numbers=False, steps=steps) for steps in (3, 2, 1)),
-)  # fmt: skip
+# How forms are compared: with or without constants, and numbers of terms, to a depth (None: fully).
+_WAYS = ((True, True, None), (False, True, None), (False, False, None), *((False, False, k) for k in (3, 2, 1)))
 
 
 def folded(reading: GraphReading, limit: int) -> Diagram:
     """Return a diagram in which nodes of the same form share a box, if possible with at most `limit` boxes.
 
-    >>> from symad.classroom.drawing.boxes import DrawnGraph
     >>> from symad.graph.sympy_io import from_sympy
     >>> from symad.graph.graph import Graph
     >>> graph = Graph()
     >>> (node,) = from_sympy(graph, [sum(sp.sin(x) ** 2 for x in sp.symbols("x_:40"))], binary=True)
-    >>> diagram = folded(GraphReading(DrawnGraph(graph, (node,), ("y",))), 10)
+    >>> diagram = folded(GraphReading(graph, [node], ["y"]), 10)
     >>> [(box.label, box.copies) for box in diagram.boxes], diagram.operations
     ([('x', 40), ('sin', 40), ('□²', 40), ('Σ 40 terms', 1)], 119)
     """
     fold = _Fold(reading)
-    for way in _WAYS:
-        if (classes := fold.classes(way, limit)) is not None:
+    for constants, numbers, steps in _WAYS:
+        if (classes := fold.classes(constants, numbers, steps, limit)) is not None:
             return fold.diagram(classes)
     return fold.diagram(fold.own(constants=False))
 
@@ -70,20 +56,21 @@ class _Fold:
         for node in self.kept:
             self.terms[node], self.absorbed[node] = _flattened(reading, node, inner)
 
-    def classes(self, way: _Way, limit: int) -> dict[int, int] | None:
+    def classes(self, constants: bool, numbers: bool, steps: int | None, limit: int) -> dict[int, int] | None:
         """Return the class number of each node, in order of appearance; None if there are more than `limit`."""
-        own = self.own(constants=way.constants)
-        if way.steps is None:
-            numbers: dict[Hashable, int] = {}
+        own = self.own(constants=constants)
+        if steps is None:
+            number_of: dict[Hashable, int] = {}
             class_of: dict[int, int] = {}
             for node in self.kept:
-                class_of[node] = numbers.setdefault((own[node], self._form(node, class_of, way)), len(numbers))
-                if len(numbers) > limit:
+                form = own[node], self._form(node, class_of, numbers)
+                class_of[node] = number_of.setdefault(form, len(number_of))
+                if len(number_of) > limit:
                     return None
             return class_of
         colours = own
-        for _ in range(way.steps):
-            colours = self._numbered([(own[node], self._form(node, colours, way)) for node in self.kept])
+        for _ in range(steps):
+            colours = self._numbered([(own[node], self._form(node, colours, numbers)) for node in self.kept])
             if 1 + max(colours.values(), default=0) > limit:
                 return None
         return colours
@@ -108,11 +95,11 @@ class _Fold:
         numbers: dict[Hashable, int] = {}
         return {node: numbers.setdefault(key, len(numbers)) for node, key in zip(self.kept, keys, strict=True)}
 
-    def _form(self, node: int, classes: Mapping[int, int], way: _Way) -> Hashable:
+    def _form(self, node: int, classes: Mapping[int, int], numbers: bool) -> Hashable:
         """Return the classes of the operands and which operands are equal; sorted if the head commutes."""
-        if self.reading.source.graph.heads[node] in _COMMUTE:
+        if self.reading.graph.heads[node] in _COMMUTE:
             shared = Counter((classes[term], times) for term, times in Counter(self.terms[node]).items())
-            return tuple(sorted(shared.items() if way.numbers else shared))
+            return tuple(sorted(shared.items() if numbers else shared))
         first: dict[int, int] = {}
         return tuple((classes[term], first.setdefault(term, k)) for k, term in enumerate(self.terms[node]))
 
@@ -127,10 +114,10 @@ class _Fold:
             results=tuple(dict.fromkeys(name for node in nodes for name in reading.results.get(node, ()) if name)),
             copies=len(nodes),
             operations=sum(1 + self.absorbed[node] for node in computed),
-            nodes=" ".join(dict.fromkeys(" ".join(reading.source.links.get(node, "") for node in nodes).split())),
+            nodes=" ".join(dict.fromkeys(" ".join(reading.links.get(node, "") for node in nodes).split())),
         )
         if len(nodes) > 1:
-            names = [str(reading.source.graph.atoms[node]) for node in nodes] if first.kind == "input" else []
+            names = [str(reading.graph.atoms[node]) for node in nodes] if first.kind == "input" else []
             names = names if len(names) <= 6 else [*names[:4], "…", names[-1]]
             formula = ", ".join(names) if names else f"for instance {first.formula}"
             box = replace(box, name="", formula=formula)
@@ -140,7 +127,7 @@ class _Fold:
         return box
 
     def _label(self, nodes: Sequence[int], first: Box) -> str:
-        graph = self.reading.source.graph
+        graph = self.reading.graph
         if first.kind == "input" and len(nodes) > 1:
             return symbol_label(_stem(str(graph.atoms[nodes[0]])))
         if first.kind != "operation":
@@ -160,7 +147,7 @@ class _Fold:
 
 def _inner_terms(reading: GraphReading) -> set[int]:
     """Return sums and products that are only an operand of another such node with the same head and marks."""
-    graph, users = reading.source.graph, dict[int, int]()
+    graph, users = reading.graph, dict[int, int]()
     for node, operands in reading.operands.items():
         users.update(dict.fromkeys(operands, node))
     inner = set()
@@ -190,7 +177,7 @@ def _flattened(reading: GraphReading, node: int, inner: set[int]) -> tuple[tuple
 
 def _key(reading: GraphReading, node: int, exact: bool) -> Hashable:
     """Return the head, the constants and the marks of a node; for an input its argument."""
-    graph, marks = reading.source.graph, reading.marks[node]
+    graph, marks = reading.graph, reading.marks[node]
     if is_constant(graph, node):
         return "constant", graph.atoms[node] if exact else None, marks
     if not graph.operands[node]:

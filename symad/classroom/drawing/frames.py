@@ -19,9 +19,8 @@ from codegen.ir.copy_rows import copied
 from codegen.ir.program import operations_of
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
 from codegen.records import dataclass
-from symad.classroom.drawing.boxes import Box, Diagram, DrawnGraph, Edge, GraphReading, diagram_of
+from symad.classroom.drawing.boxes import Box, Diagram, Edge, GraphReading, count_label, diagram_of, symbol_label
 from symad.classroom.drawing.folding import folded
-from symad.classroom.drawing.labels import count_label, symbol_label
 from symad.classroom.drawing.svg import shortened
 from symad.display.notation import counted
 from symad.graph.graph import Graph
@@ -58,20 +57,16 @@ def frames_of(program: RolledProgram, *, opened: bool | None = None) -> list[Fra
     if opened is None:
         opened = sum(1 for _ in regions_of(program.steps)) <= OPENED
     frames: list[Frame] = []
-    waiting: list[Region | Sequence[Step]] = [program.steps]
-    titles = [("", "")]
-    for content in waiting:  # grows while it is read
-        title = titles[len(frames)]
+    waiting: list[tuple[Region | Sequence[Step], tuple[str, str]]] = [(program.steps, ("", ""))]
+    for content, title in waiting:  # grows while it is read
         if isinstance(content, Region):
             frames.append(Frame(*title, _body(content, places)))
             continue
         level = _Level(content, places, repeated=bool(frames))
-        inside = {
-            box: step for box, step in level.steps.items() if not isinstance(step, Region) or _opens(step, opened)
-        }
+        inside = {box: step for box, step in level.steps.items() if _opens(step, opened)}
         numbers = {box: len(waiting) + k for k, box in enumerate(inside)}
-        waiting += [step if isinstance(step, Region) else step.steps for step in inside.values()]
-        titles += [(times(step), origin_of(step)) for step in inside.values()]
+        for step in inside.values():
+            waiting.append((step if isinstance(step, Region) else step.steps, (times(step), origin_of(step))))
         frames.append(Frame(*title, level.diagram, numbers))
     return frames
 
@@ -97,9 +92,11 @@ def operations(region: Region) -> int:
     return operations_of(region.body) if region.matrix is None else region.matrix.operations
 
 
-def _opens(region: Region, opened: bool) -> bool:
+def _opens(step: Step, opened: bool) -> bool:
     """Whether a loop is drawn with its body. A loop that only copies is not, unless it carries values."""
-    return opened and region.matrix is None and (operations(region) > 0 or bool(region.carries))
+    if not isinstance(step, Region):
+        return True
+    return opened and step.matrix is None and (operations(step) > 0 or bool(step.carries))
 
 
 class _Level:
@@ -111,9 +108,8 @@ class _Level:
         self.edges: dict[Edge, None] = {}
         self.box_of: dict[int, int] = {}  # of a buffer since its last write
         reads, writes = [_read(step, places) for step in steps], [_written(step) for step in steps]
-        first: dict[int, int] = {}  # the step that first writes a buffer
-        for time, written in enumerate(writes):
-            first |= {buffer: time for buffer in written if buffer not in first}
+        backwards = range(len(steps) - 1, -1, -1)
+        first = {buffer: time for time in backwards for buffer in writes[time]}  # the step that first writes a buffer
         for buffer in sorted(frozenset[int]().union(*reads) - first.keys()):
             self._buffer(buffer)
         late: list[tuple[int, int]] = []
@@ -172,11 +168,10 @@ def _reads_earlier_round(step: Step, before: Sequence[Step], buffer: int) -> boo
     writers = [other for other in before if buffer in _written(other)]
     if not writers or not all(isinstance(other, Region) for other in (step, *writers)):
         return False
-    written = [
-        use.table.places() for region, _ in regions_of(writers) for use in region.results if use.buffer == buffer
-    ]
-    read = [use.table.places() for region, _ in regions_of([step]) for use in _gathers(region) if use.buffer == buffer]
-    return not np.isin(np.concatenate(read), np.concatenate(written)).any()
+    written = [use for region, _ in regions_of(writers) for use in region.results if use.buffer == buffer]
+    read = [use for region, _ in regions_of([step]) for use in _gathers(region) if use.buffer == buffer]
+    places, others = (np.concatenate([use.table.places() for use in uses]) for uses in (read, written))
+    return not np.isin(places, others).any()
 
 
 def _gathers(region: Region) -> list[Gather]:
@@ -192,10 +187,10 @@ class _BodyReading(GraphReading):
         names = [f"s{k}" for k in range(len(uses))] if len(uses) <= SLOTS else [_name(use, places) for use in uses]
         self.slots = [graph.own_leaf(sp.Symbol(name, real=True)) for name in names]
         self.shown = {slot: _read_by(use, places) for slot, use in zip(self.slots, uses, strict=True)}
-        self.outputs = copied(body, [output.rows[0] for output in body.outputs], graph, dict(enumerate(self.slots)))
-        results = [(node, name) for k, node in enumerate(self.outputs) for name in _becomes(region, places, k)]
-        results += [(self.outputs[carry.output], "") for carry in region.carries]
-        super().__init__(DrawnGraph(graph, tuple(node for node, _ in results), tuple(name for _, name in results)))
+        self.ends = copied(body, [output.rows[0] for output in body.outputs], graph, dict(enumerate(self.slots)))
+        results = [(node, name) for k, node in enumerate(self.ends) for name in _becomes(region, places, k)]
+        results += [(self.ends[carry.output], "") for carry in region.carries]
+        super().__init__(graph, [node for node, _ in results], [name for _, name in results])
 
     def box(self, node: int) -> Box:
         """Return the box of one node. A slot is labelled with the place that it reads."""
@@ -236,10 +231,8 @@ def _body(region: Region, places: ProgramText) -> Diagram:
     diagram = folded(reading, FOLDED) if len(reading.nodes) > READABLE else diagram_of(reading)
     box_of = diagram.box_of
     slots = reading.slots[len(region.gathers) :]
-    pairs = [
-        (reading.seen_as.get(node := reading.outputs[carry.output], node), slot)
-        for slot, carry in zip(slots, region.carries, strict=True)
-    ]
+    nodes = [reading.ends[carry.output] for carry in region.carries]
+    pairs = zip((reading.seen_as.get(node, node) for node in nodes), slots, strict=True)
     ends = dict.fromkeys((box_of[node], box_of[slot]) for node, slot in pairs if {node, slot} <= box_of.keys())
     edges = list(diagram.edges)
     for output, slot in ends:

@@ -7,6 +7,7 @@ SymPy's own differentiation works on trees; it stops at a limit of size or time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,19 +15,18 @@ import sympy as sp
 
 from codegen.ir.program import reachable
 from codegen.records import dataclass
-from symad.classroom.drawing.boxes import tree_operations
+from symad.classroom.drawing.boxes import count_label, tree_operations
 from symad.classroom.drawing.chart import line_chart
-from symad.classroom.drawing.labels import count_label
 from symad.classroom.drawing.svg import shortened
 from symad.classroom.formulas.given import Given, given
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
-from symad.errors import ArgumentError, LimitError
+from symad.errors import LimitError
 from symad.graph.graph import Graph, SharedCopy
 from symad.graph.sympy_io import from_let, from_sympy, to_sympy
 from symad.limits import time_limit
 from symad.tracing.calling.tracebacks import public_api
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
 from symad.transforms.first_order import derivative
 from symad.transforms.higher_order import taylor
@@ -54,11 +54,9 @@ class Growth(Shown):
         return f"Growth of the derivatives of {self.name}"
 
     def table(self) -> Table:
-        longest = max(map(len, self.counts.values()))
-        rows = [
-            (str(order), *(count_label(row[order]) if order < len(row) else "–" for row in self.counts.values()))
-            for order in range(longest)
-        ]
+        columns = [map(str, range(max(map(len, self.counts.values()))))]
+        columns += [map(count_label, row) for row in self.counts.values()]
+        rows = zip_longest(*columns, fillvalue="–")
         return Table(("order", *self.counts), tuple(rows), "r" * (1 + len(self.counts)))
 
     def chart(self, *, ground: bool = False) -> Picture:
@@ -92,13 +90,11 @@ def growth(f: Any, x: Any, orders: int = 8) -> Growth:
     ([3, 7, 14, 25], [3, 8, 16, 28])
     """
     if type(orders) is not int or not 1 <= orders <= 100:
-        raise ArgumentError(f"orders={orders!r}", where=user_place(), do="give an integer from 1 to 100")
+        raise refusal(f"orders={orders!r}", do="give an integer from 1 to 100")
     problem = given(f, x)
     if np.ndim(problem.argument) != 0 or len(problem.symbols) != 1:
-        raise ArgumentError(
-            f"an x of {len(problem.symbols)} numbers for growth", where=user_place(),
-            why="orders are counted along one line", do="give a function of one number, such as t -> f(x + t v)",
-        )  # fmt: skip
+        do = "give a function of one number, such as t -> f(x + t v)"
+        raise refusal(f"an x of {len(problem.symbols)} numbers for growth", "orders are counted along one line", do)
     counts: Counts = {way: [] for way in (_SYMPY_TREE, _SYMPY_CSE, _TREE, _GRAPH, _TAYLOR)}
     stopped: dict[str, str] = {}
     _symbolic(problem, orders, counts, stopped)

@@ -111,7 +111,8 @@ def _spread(
     rows: list[list[int]] = [[] for _ in range(1 + max(layers, default=0))]
     for item in sorted(range(len(layers)), key=lambda k: (across[k], k)):
         rows[layers[item]].append(item)
-    offsets = [list(accumulate(_distances(row, sizes, gap))) for row in rows]
+    apart = [[0.0, *((sizes[a] + sizes[b]) / 2 + gap for a, b in pairwise(row))] for row in rows]  # of centres
+    offsets = [list(accumulate(distances))[: len(row)] for row, distances in zip(rows, apart, strict=True)]
     above: list[list[tuple[int, float]]] = [[] for _ in layers]
     below: list[list[tuple[int, float]]] = [[] for _ in layers]
     for source, target in steps:
@@ -129,11 +130,6 @@ def _spread(
             _settle(row, offset, places, sides)
     _straighten(rows, offsets, places, ways)
     return places
-
-
-def _distances(row: Sequence[int], sizes: Sequence[float], gap: float) -> list[float]:
-    """Return the distance of each item in a row from the one before, centre to centre; 0 for the first."""
-    return [0.0, *((sizes[a] + sizes[b]) / 2 + gap for a, b in pairwise(row))] if row else []
 
 
 def _settle(

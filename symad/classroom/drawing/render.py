@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from itertools import accumulate
+from typing import Any, TypeAlias
 
 from codegen.records import dataclass
 from symad.classroom.drawing.boxes import Box, Diagram
@@ -65,7 +66,8 @@ def below_label(box: Box) -> str:
 
 
 def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> PlacedDiagram:
-    shapes = [sizes.get(k, (_label_width(box), HEIGHT)) for k, box in enumerate(diagram.boxes)]
+    texts = [(1.1 * text_width(b.label, LABEL) + 20, text_width(below_label(b), SMALL) + 16) for b in diagram.boxes]
+    shapes = [sizes.get(k, (max(44.0, *text), HEIGHT)) for k, text in enumerate(texts)]  # labels are bold
     widths, heights = tuple(width for width, _ in shapes), tuple(height for _, height in shapes)
     breadths, lengths = (heights, widths) if sideways else (widths, heights)
     layout = lay_out(diagram, breadths, 14.0)
@@ -74,9 +76,8 @@ def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> PlacedDiagram:
     across = [place - least for place in layout.places]
     breadth = max((a + h for a, h in zip(across, half, strict=True)), default=0.0) + MARGIN
     labels = [text_width(edge.label, SMALL) for edge in diagram.edges if edge.label]
-    spans = _spans(
-        layout, lengths, (44.0 if sideways else 32.0) + (max(labels) if labels and sideways else 24.0 * bool(labels))
-    )
+    room = max(labels) if labels and sideways else 24.0 * bool(labels)
+    spans = _spans(layout, lengths, (44.0 if sideways else 32.0) + room)
     length = spans[-1][1] + MARGIN
     edges, arrows = _arrows(diagram, layout, across, spans, lengths, breadths)
 
@@ -89,21 +90,13 @@ def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> PlacedDiagram:
     return PlacedDiagram(diagram, sideways, width, height, centres[: len(widths)], widths, heights, edges, paths)
 
 
-def _label_width(box: Box) -> float:
-    """Return the width of a box for its bold label and the line below it."""
-    return max(44.0, 1.1 * text_width(box.label, LABEL) + 20, text_width(below_label(box), SMALL) + 16)
-
-
 def _spans(layout: DiagramLayout, lengths: Sequence[float], gap: float) -> list[tuple[float, float]]:
     """Return the start and end of each layer along the arrows."""
     thickness = [HEIGHT] * layout.depth
     for layer, length in zip(layout.layers, lengths, strict=False):
         thickness[layer] = max(thickness[layer], length)
-    spans, start = [], MARGIN
-    for thick in thickness:
-        spans.append((start, start + thick))
-        start += thick + gap
-    return spans
+    starts = accumulate((thick + gap for thick in thickness[:-1]), initial=MARGIN)
+    return [(start, start + thick) for start, thick in zip(starts, thickness, strict=True)]
 
 
 def _arrows(
@@ -123,10 +116,8 @@ def _arrows(
         for position, number in enumerate(numbers):
             port = across[box] + (position - (len(numbers) - 1) / 2) * step
             start, *ways, _ = layout.paths[number]
-            points = [
-                (middle[start] + sizes[start] / 2, across[start]),
-                (spans[layout.layers[start]][1], across[start]),
-            ]
+            begin = middle[start] + sizes[start] / 2, spans[layout.layers[start]][1]
+            points = [(along, across[start]) for along in begin]
             points += [(end, across[way]) for way in ways for end in spans[layout.layers[way]]]
             points += [(spans[layout.layers[box]][0], port), (middle[box] - sizes[box] / 2, port)]
             edges.append(number)
@@ -159,11 +150,10 @@ def boxes_and_arrows(placed: PlacedDiagram, pictures: Mapping[int, Canvas] | Non
     _draw_labels(canvas, placed)
     boxes = zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True)
     for number, (box, centre, width) in enumerate(boxes):
-        picture = (pictures or {}).get(number)
-        if picture is None:
-            _draw_box(canvas, box, centre, width)
-        else:
+        if picture := (pictures or {}).get(number):
             canvas.place(picture, centre[0] - picture.width / 2, centre[1] - picture.height / 2)
+        else:
+            _draw_box(canvas, box, centre, width)
     return canvas
 
 
@@ -233,9 +223,8 @@ def _frame(canvas: Canvas, box: Box, corner: Point, width: float, height: float)
     canvas.box(x, y, width, height, fill="ground", radius=radius)
     opacity = 0.16 if box.kind == "input" else 0.1 if box.marks else 0.03
     line, dashed = 2.8 if _is_shared(box) else 1.3, box.kind in ("parameter", "again", "more")
-    canvas.box(
-        x, y, width, height, stroke=box.style, fill=box.style, opacity=opacity, radius=radius, line=line, dashed=dashed
-    )
+    paint: dict[str, Any] = {"stroke": box.style, "fill": box.style, "opacity": opacity, "line": line, "dashed": dashed}
+    canvas.box(x, y, width, height, radius=radius, **paint)
     if box.results:
         inner = 0.0 if square else max(1.5, radius - 3)
         canvas.box(x + 3, y + 3, width - 6, height - 6, stroke=box.style, radius=inner, line=1.0)
@@ -250,6 +239,12 @@ def tooltip(box: Box) -> str:
     return "\n".join(filter(None, [box.formula or box.label, marks, uses, results, copies]))
 
 
+_SAMPLES = (
+    ("input", Box("", kind="input")), ("parameter of a level", Box("", kind="parameter")),
+    ("result", Box("", results=("",))), ("used several times", Box("", uses=2)),
+    ("×n: so many of the same form", Box("", copies=2)), ("computed again", Box("", kind="again")),
+    ("left out", Box("", kind="more")), ("numbers that are kept", Box("", kind="memory")),
+)  # fmt: skip
 _NOTES: tuple[tuple[str, Style], ...] = (
     ("first number: value", "primal"), ("second number: adjoint", "cotangent"),
     ("on an arrow: local derivative", "residual"),
@@ -260,38 +255,30 @@ def _legend(boxes: Sequence[Box], width: float) -> Canvas:
     """Return the legend of the borders and colours that occur."""
     canvas = Canvas(width, 0)
     styles = sorted({mark[0] for box in boxes for mark in box.marks}, key=list(LOOKS).index)
-    entries = [(f"{LOOKS[style].letter} {style}", Box("", marks=((style, 0),))) for style in styles]
-    entries += [
-        (text, sample)
-        for text, sample, present in (
-            ("input", Box("", kind="input"), any(box.kind == "input" for box in boxes)),
-            ("parameter of a level", Box("", kind="parameter"), any(box.kind == "parameter" for box in boxes)),
-            ("result", Box("", results=("",)), any(box.results for box in boxes)),
-            ("used several times", Box("", uses=2), any(map(_is_shared, boxes))),
-            ("×n: so many of the same form", Box("", copies=2), any(box.copies > 1 for box in boxes)),
-            ("computed again", Box("", kind="again"), any(box.kind == "again" for box in boxes)),
-            ("left out", Box("", kind="more"), any(box.kind == "more" for box in boxes)),
-            ("numbers that are kept", Box("", kind="memory"), any(box.kind == "memory" for box in boxes)),
-        )
-        if present
-    ]
+    samples = [(f"{LOOKS[style].letter} {style}", Box("", marks=((style, 0),))) for style in styles]
+    present = set[str]().union(*map(_features, boxes))
+    samples += [(text, sample) for text, sample in _SAMPLES if _features(sample) <= present]
+    entries: list[tuple[str, Box | None, Style]] = [(text, sample, "primal") for text, sample in samples]
+    entries += [(text, None, colour) for text, colour in _NOTES if any(box.adjoint for box in boxes)]
     x, y, used = MARGIN, 16.0, 0.0
-    for text, sample in entries:
-        needed = 50 + text_width(text, 12)
+    for text, sample, colour in entries:
+        indent = 0 if sample is None else 34
+        needed = 16 + indent + text_width(text, 12)
         if x + needed > width and x > MARGIN:
             x, y = MARGIN, y + 24
-        _frame(canvas, sample, (x, y), 26, 16)
-        canvas.text(x + 34, y + 12.5, text, size=12, anchor="start")
-        x += needed
-        used = max(used, x)
-    for text, colour in _NOTES if any(box.adjoint for box in boxes) else ():
-        needed = 16 + text_width(text, 12)
-        x, y = (MARGIN, y + 24) if x + needed > width else (x, y)
-        canvas.text(x, y + 12.5, text, size=12, anchor="start", colour=colour)
+        if sample is not None:
+            _frame(canvas, sample, (x, y), 26, 16)
+        canvas.text(x + indent, y + 12.5, text, size=12, anchor="start", colour=colour)
         x += needed
         used = max(used, x)
     canvas.width, canvas.height = used, y + 30
     return canvas
+
+
+def _features(box: Box) -> set[str]:
+    """Return what the border of a box tells."""
+    told = {box.kind, "result" * bool(box.results), "shared" * _is_shared(box), "copies" * (box.copies > 1)}
+    return told - {"operation", ""}
 
 
 def _is_shared(box: Box) -> bool:

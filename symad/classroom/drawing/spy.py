@@ -14,16 +14,15 @@ import codegen.ir.sparsity as sparsity_pattern
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import SparsityPattern
 from codegen.records import dataclass
-from symad.classroom.drawing.labels import count_label, symbol_label
+from symad.classroom.drawing.boxes import count_label, symbol_label
 from symad.classroom.drawing.svg import Canvas, text_width
 from symad.classroom.formulas.given import given
 from symad.classroom.formulas.read import read_formula
 from symad.derivatives.in_code import transform_of
 from symad.display.document import Document, Paragraph
 from symad.display.shown import Shown
-from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import public_api
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
 from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.transforms.jacobians import sparsity
@@ -132,7 +131,7 @@ def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
     Jacobian, 3 × 4: 6 of its entries may be non-zero (density 0.5).
     """
     if order not in (1, 2):
-        raise ArgumentError(f"order={order!r}", where=user_place(), do="give 1 (Jacobian) or 2 (Hessian)")
+        raise refusal(f"order={order!r}", do="give 1 (Jacobian) or 2 (Hessian)")
     if isinstance(f, SparseMatrix):
         f = f.pattern
     if isinstance(f, SparsityPattern):
@@ -140,7 +139,7 @@ def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
     if x is None and isinstance(f, np.ndarray | sp.MatrixBase):
         dense: NDArray[Any] = np.array(f.tolist() if isinstance(f, sp.MatrixBase) else f)
         if dense.ndim != 2:
-            raise ArgumentError(f"an array of shape {dense.shape} as a matrix", where=user_place(), do="give a matrix")
+            raise refusal(f"an array of shape {dense.shape} as a matrix", do="give a matrix")
         rows, columns = np.nonzero(dense)
         return Spy(SparsityPattern(rows, columns, (dense.shape[0], dense.shape[1])))
     problem = given(read_formula(f) if isinstance(f, str) else f, x)

@@ -1,6 +1,6 @@
 """A canvas that writes SVG: boxes, text, curves with arrows, groups with tooltips.
 
-Units are pixels, y points down. `display.tikz` converts this SVG for paper.
+Units are pixels, y points down. `display.latex` converts this SVG for paper.
 
 Every colour is written twice: as an attribute, for readers without CSS variables, and as a class whose variable
 changes on dark ground. There are no ids, scripts or addresses, so one page may have several pictures.
@@ -18,8 +18,8 @@ from typing import Literal, TypeAlias
 
 from symad.display.document import Picture
 from symad.display.html import named
+from symad.display.latex import short as _n
 from symad.display.styles import GROUND, LOOKS, Look, Style
-from symad.display.tikz import short as _n, tikz_of
 
 Colour: TypeAlias = Style | Literal["ground"]
 Anchor = Literal["start", "middle", "end"]
@@ -77,8 +77,8 @@ class Canvas:
         self._elements.append(f'<path d="{commands}"{self._painted(fill, stroke, line, dashed, opacity)}/>')
 
     def curve(
-        self, points: Sequence[Point], *, stroke: Colour = "muted", line: float = 1.2, arrow: bool = True,
-        dashed: bool = False, sideways: bool = False,
+        self, points: Sequence[Point], *, stroke: Colour = "muted", arrow: bool = True, dashed: bool = False,
+        sideways: bool = False,
     ) -> None:  # fmt: skip
         """Draw a smooth curve through points. It is vertical (or horizontal, if `sideways`) at each point."""
         x, y = points[-1]
@@ -86,7 +86,7 @@ class Canvas:
             before = (x - _ARROW, y) if sideways else (x, y - _ARROW)
             self._arrow_head(before, (x, y), stroke)
             points = [*points[:-1], before]
-        self.path(smooth(points, sideways), stroke=stroke, line=line, dashed=dashed)
+        self.path(smooth(points, sideways), stroke=stroke, dashed=dashed)
 
     def segment(
         self, start: Point, end: Point, *, stroke: Colour = "muted", line: float = 1.2, arrow: bool = False,
@@ -132,10 +132,6 @@ class Canvas:
         kind = f"symad-svg filled{' narrow' * (self.width <= NARROW)}" if scale > 1 else "symad-svg"
         opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {size} font-family="{FONT}">'
         return f"{opening}{_stylesheet(drawn._used, alone=ground)}\n{lines}\n</svg>"
-
-    def tikz(self) -> str:
-        """Return the picture as a tikzpicture (packages tikz and xcolor), at most as large as a page."""
-        return tikz_of(self.svg())
 
     def picture(self, description: str, text: str = "", *, ground: bool = False, fills: bool = False) -> Picture:
         """Return the picture as a block of a document, with a description and a form in characters.
@@ -219,10 +215,8 @@ def _letter_width(letter: str) -> float:
 
 def _stylesheet(used: Iterable[tuple[str, Colour]], alone: bool) -> str:
     """Return the CSS rules of the colours. On a page, the page defines their shades, for dark notebooks too."""
-    rules = "".join(
-        f".symad-svg .{kind}-{colour}{{{kind}:var(--{colour},#{look_of(colour).light})}}"
-        for kind, colour in sorted(used)
-    )
+    pairs = ((kind, colour, look_of(colour).light) for kind, colour in sorted(used))
+    rules = "".join(f".symad-svg .{kind}-{c}{{{kind}:var(--{c},#{light})}}" for kind, c, light in pairs)
     if not alone:
         return f"<style>{rules}</style>"
     colours = sorted({colour for _, colour in used})

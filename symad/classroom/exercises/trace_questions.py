@@ -20,9 +20,9 @@ from symad.classroom.answers.answer_problem import Reveal
 from symad.classroom.answers.trace_answers import CheckedTrace, check_trace
 from symad.classroom.exercises.practice_questions import PracticeQuestion, WrongAnswer
 from symad.classroom.exercises.topics import Draw, Topic
-from symad.classroom.explanation.explain import Explanation, explain, explained_gradient
+from symad.classroom.explanation.explain import explain, explained_gradient, formula_at_point
+from symad.classroom.explanation.explanation_document import Explanation
 from symad.classroom.explanation.explanation_lines import CarriedLine, LocalDerivative, VariableLine
-from symad.classroom.explanation.shown_point import formula_at_point
 from symad.display.document import Document
 from symad.display.mathematics import signs_of
 from symad.transforms.linear_transforms import jvp

@@ -1,4 +1,4 @@
-"""Expand one level as a textbook does: substitute, multiply out, strike squares of epsilon, collect.
+"""Expand level by level as a textbook does: substitute, multiply out, strike squares of epsilon, collect.
 
 Polynomials are multiplied out. Functions become Taylor series with a struck second term. Sums, products, quotients and
 compositions follow in the order of computation. `why_not` returns why a formula is left to the table of rules.
@@ -6,18 +6,23 @@ compositions follow in the order of computation. `why_not` returns why a formula
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import sympy as sp
 from sympy.codegen.cfunctions import Cbrt, exp2, expm1, log1p, log2, log10
 from sympy.core.function import AppliedUndef, ArgumentIndexError
 
+import symad.tracing.values.containers as containers
 from codegen.heads import RealFunction
-from codegen.records import dataclass
-from symad.classroom.expansion.epsilon import Nested, readable
+from symad.classroom.expansion.epsilon import Levels, Nested, monomial, readable
+from symad.classroom.expansion.expansion_values import as_sympy
+from symad.classroom.expansion.steps import Parts
 from symad.classroom.formulas.calls import derivative
 from symad.derivatives.level import Epsilon
-from symad.display.document import Block, Formula, Inline
+from symad.display.document import Formula, Inline
 from symad.display.mathematics import expanded_terms, too_large
 from symad.display.notation import Nothing, Struck
 
@@ -42,7 +47,8 @@ def why_not(expression: sp.Expr, moves: Moves) -> str:
     """
     if too_large(expression) or sp.count_ops(expression) > _MOST_OPERATIONS:
         return "the formula is long"
-    for node in _moved_parts(expression, moves):
+    moved = (node for node in sp.postorder_traversal(expression) if isinstance(node, sp.Expr) and node.has(*moves))
+    for node in dict.fromkeys(moved):
         if node.is_Symbol or node.is_Add or node.is_Mul or node.is_Pow:
             continue
         if isinstance(node, AppliedUndef) and len(node.args) == 1:
@@ -52,26 +58,9 @@ def why_not(expression: sp.Expr, moves: Moves) -> str:
     return ""
 
 
-def _moved_parts(expression: sp.Expr, moves: Moves) -> Iterator[sp.Expr]:
-    """Yield the distinct parts that move, inner ones first."""
-    seen: set[sp.Basic] = set()
-    for node in sp.postorder_traversal(expression):
-        if node not in seen and isinstance(node, sp.Expr) and node.has(*moves):
-            seen.add(node)
-            yield node
-
-
-@dataclass(frozen=True)
-class BookLine:
-    """A line of a level: expression, value, reason. A left side of None continues the line before."""
-
-    left: sp.Expr | None
-    right: sp.Expr
-    reason: tuple[Inline, ...]
-
-    def block(self) -> Block:
-        """Return the line as a formula on a page."""
-        return Formula(self.right, Nothing() if self.left is None else self.left, self.reason)
+def _line(left: sp.Expr | None, right: sp.Expr, *reason: Inline) -> Formula:
+    """Return a line of a level. A left side of None continues the line before."""
+    return Formula(right, Nothing() if left is None else left, reason)
 
 
 class Level:
@@ -85,6 +74,16 @@ class Level:
         self.parts: dict[sp.Expr, sp.Expr] = dict(moves)  # the epsilon-part of each expression that moves
         self.positive: dict[sp.Expr, None] = {}  # bases of powers whose exponents move
         self.shift = {symbol: Nested(symbol, 1, part, self.eps) for symbol, part in moves.items()}
+        self.terms: list[tuple[sp.Expr, sp.Expr]] = []  # coefficients that are expanded, and their products of epsilons
+        self.written: list[Formula] = []  # their lines
+
+    def blocks(self, called: sp.Expr, put: tuple[Inline, ...]) -> list[Formula]:
+        """Return the level as formulas. `called` is f(x + v ε₁), and `put` explains the substitution."""
+        moved = [part for coefficient, factor in self.terms for part in (self.moved(coefficient), factor)]
+        lines = list(self.written)
+        if lines and len(self.terms) == 1 and lines[0].left == moved[0]:
+            lines[0] = replace(lines[0], left=Nothing())
+        return [Formula(Nested(*moved), called, put), *lines]
 
     def moved(self, expression: sp.Expr) -> sp.Expr:
         """Return an expression with x + v ε in place of x, unevaluated."""
@@ -107,9 +106,9 @@ class Level:
         part = self.part(expression)
         return expression if part == 0 else Nested(expression, 1, readable(part), self.eps)
 
-    def lines(self, expression: sp.Expr) -> list[BookLine]:
+    def lines(self, expression: sp.Expr) -> list[Formula]:
         """Return the lines of an expression: each part once, the whole last."""
-        lines: list[BookLine] = []
+        lines: list[Formula] = []
         done: set[sp.Basic] = set(self.parts)
         stack = [(expression, False)]
         while stack:
@@ -131,11 +130,10 @@ class Level:
         """Whether an expression is a polynomial that is multiplied out as a whole."""
         if not node.is_polynomial(*self.moves):
             return False
-        return expanded_terms(node.xreplace({x: x + self.eps for x in self.moves})) <= MOST_TERMS and (
-            sp.Poly(node, *self.moves).total_degree() <= MOST_DEGREE
-        )
+        terms = expanded_terms(node.xreplace({x: x + self.eps for x in self.moves}))
+        return terms <= MOST_TERMS and bool(sp.Poly(node, *self.moves).total_degree() <= MOST_DEGREE)
 
-    def _line(self, node: sp.Expr) -> list[BookLine]:
+    def _line(self, node: sp.Expr) -> list[Formula]:
         """Return the expansion of one expression whose inner parts are known, and note its epsilon-part."""
         if self._is_multiplied_out(node):
             return self._multiplied_out(node)
@@ -151,7 +149,7 @@ class Level:
             return self._quotient(sp.S.One, 1 / node, node) if is_reciprocal else self._power(node)
         return self._series(node)
 
-    def _multiplied_out(self, node: sp.Expr) -> list[BookLine]:
+    def _multiplied_out(self, node: sp.Expr) -> list[Formula]:
         e = sp.Dummy("e")
         moved = sp.expand(node.xreplace({symbol: symbol + part * e for symbol, part in self.moves.items()}))
         coefficients = _coefficients(moved, e)
@@ -159,7 +157,7 @@ class Level:
         if max(coefficients) <= 1 and not (node.is_Mul and any(part.is_Add for part in node.args)):
             return []
         why = ("multiplied out", *self._struck(max(coefficients)))
-        return [BookLine(self.moved(node), self._sum(coefficients), why)]
+        return [_line(self.moved(node), self._sum(coefficients), *why)]
 
     def _struck(self, degree: int) -> tuple[Inline, ...]:
         if degree < 2:
@@ -179,11 +177,11 @@ class Level:
             parts += [sp.Integer(sign), Struck(Nested(sign * coefficient, sp.Pow(self.eps, power, evaluate=False)))]
         return Nested(*parts)
 
-    def _product(self, node: sp.Expr) -> list[BookLine]:
-        above, below = _above_and_below(node, self.moves)
-        if below.has(*self.moves):
-            return self._quotient(above, below, node)
+    def _product(self, node: sp.Expr) -> list[Formula]:
         moved = [factor for factor in node.args if factor.has(*self.moves)]
+        if under := [part for part in moved if part.is_Pow and part.exp.is_Integer and part.exp < 0]:
+            above = sp.Mul(*(part for part in node.args if part not in under))
+            return self._quotient(above, sp.Mul(*(1 / part for part in under)), node)
         if len(moved) == 1:
             self.part(node)
             return []
@@ -195,18 +193,16 @@ class Level:
         coefficients = {k: readable(constant * c.xreplace(back)) for k, c in _coefficients(whole, e).items()}
         self.parts[node] = coefficients.get(1, sp.S.Zero)
         left = _as_written([constant] if constant != 1 else [], [self.dual(factor) for factor in moved])
-        return [BookLine(left, self._sum(coefficients), ("multiplied out", *self._struck(max(coefficients))))]
+        return [_line(left, self._sum(coefficients), "multiplied out", *self._struck(max(coefficients)))]
 
-    def _quotient(self, above: sp.Expr, below: sp.Expr, node: sp.Expr) -> list[BookLine]:
+    def _quotient(self, above: sp.Expr, below: sp.Expr, node: sp.Expr) -> list[Formula]:
         """Return (a + b ε)/(c + d ε), multiplied above and below by c - d ε."""
         lines = [line for part in (above, below) for line in self.lines(part)]
         (a, b), (c, d) = ((part, readable(self.part(part))) for part in (above, below))
         conjugate = Nested(c, 1, readable(-d), self.eps)
         left = _fraction(self.dual(above), self.dual(below))
-        widened = _fraction(
-            _as_written([self.dual(above)] if above != 1 else [], [conjugate]),
-            _as_written([], [self.dual(below), conjugate]),
-        )
+        widened = _as_written([self.dual(above)] if above != 1 else [], [conjugate])
+        widened = _fraction(widened, _as_written([], [self.dual(below), conjugate]))
         middle = readable(b * c - a * d)
         numerator = self._sum({0: a * c, 1: middle} | ({2: readable(-b * d)} if b != 0 else {}))
         denominator = self._sum({0: c**2, 2: readable(-(d**2))})
@@ -214,12 +210,12 @@ class Level:
         square = sp.Pow(self.eps, 2, evaluate=False)
         return [
             *lines,
-            BookLine(left, widened, ("times ", conjugate, " above and below")),
-            BookLine(None, _fraction(numerator, denominator), ("multiplied out; ", square, " = 0")),
-            BookLine(None, Nested(node, 1, self.parts[node], self.eps), ()),
+            _line(left, widened, "times ", conjugate, " above and below"),
+            _line(None, _fraction(numerator, denominator), "multiplied out; ", square, " = 0"),
+            _line(None, Nested(node, 1, self.parts[node], self.eps)),
         ]
 
-    def _power(self, node: sp.Expr) -> list[BookLine]:
+    def _power(self, node: sp.Expr) -> list[Formula]:
         base, exponent = node.args
         part, whole = readable(self.part(base)), exponent.is_Integer and exponent <= _WRITTEN_POWERS
         powers = range(int(exponent) + 1) if whole else range(3)
@@ -227,9 +223,9 @@ class Level:
         self.parts[node] = coefficients[1]
         left = sp.Pow(self.dual(base), exponent, evaluate=False)
         why = ("multiplied out", *self._struck(max(coefficients))) if whole else ("binomial series", *self._struck(3))
-        return [BookLine(left, self._sum(coefficients), why)]
+        return [_line(left, self._sum(coefficients), *why)]
 
-    def _exponential(self, node: sp.Expr) -> list[BookLine]:
+    def _exponential(self, node: sp.Expr) -> list[Formula]:
         """Return the Taylor series of u^v = e^(v ln u), where both u and v move."""
         dual, part = self.dual(_exponent(node)), readable(self.part(_exponent(node)))
         self.parts[node], self.positive[node.base] = sp.Mul(node, part), None
@@ -238,9 +234,9 @@ class Level:
         moved = sp.Pow(*map(self.dual, node.args), evaluate=False)
         why = (sp.Pow(u, v), " = ", sp.exp(v * sp.log(u), evaluate=False), " for ", node.base > 0)
         series = self._sum({0: node, 1: self.parts[node], 2: node * part**2 / 2})
-        return [BookLine(moved, written, why), BookLine(None, series, ("Taylor series", *self._struck(3)))]
+        return [_line(moved, written, *why), _line(None, series, "Taylor series", *self._struck(3))]
 
-    def _series(self, node: sp.Expr) -> list[BookLine]:
+    def _series(self, node: sp.Expr) -> list[Formula]:
         """Return the Taylor series of a function, with the second term struck."""
         slopes = _slopes(node)
         inner = node.exp if node.is_Pow else node.args[0]
@@ -253,7 +249,7 @@ class Level:
         dual = self.dual(inner)
         left = sp.Pow(node.base, dual, evaluate=False) if node.is_Pow else node.func(dual, evaluate=False)
         named = ("Taylor series",) if node.is_Pow else ("Taylor series of ", node.func(sp.Symbol("u"), evaluate=False))
-        return [BookLine(left, self._sum(coefficients), (*named, *self._struck(3)))]
+        return [_line(left, self._sum(coefficients), *named, *self._struck(3))]
 
 
 def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
@@ -292,12 +288,6 @@ def _inner(node: sp.Expr) -> list[sp.Expr]:
     return list(node.args)
 
 
-def _above_and_below(node: sp.Expr, moves: Moves) -> tuple[sp.Expr, sp.Expr]:
-    """Return numerator and denominator. Moving factors with a negative integer exponent are below."""
-    under = [part for part in node.args if part.is_Pow and part.exp.is_Integer and part.exp < 0 and part.has(*moves)]
-    return sp.Mul(*(part for part in node.args if part not in under)), sp.Mul(*(1 / part for part in under))
-
-
 def _coefficients(expanded: sp.Expr, e: sp.Symbol) -> dict[int, sp.Expr]:
     """Return the coefficients of an expanded sum by powers of a symbol."""
     terms_of: dict[int, list[sp.Expr]] = {}
@@ -314,14 +304,9 @@ def _rebuilt(expression: sp.Expr, shift: Mapping[sp.Expr, sp.Expr]) -> sp.Expr:
         if node not in rebuilt:
             operands = [rebuilt[part] for part in node.args]
             same = all(new is old for new, old in zip(operands, node.args, strict=True))
-            rebuilt[node] = node if same else _unevaluated(node, operands)
+            how = {} if isinstance(node, AppliedUndef | sp.Derivative | sp.Subs) else {"evaluate": False}
+            rebuilt[node] = node if same else node.func(*operands, **how)
     return rebuilt[expression]
-
-
-def _unevaluated(node: sp.Basic, operands: Sequence[sp.Basic]) -> sp.Basic:
-    if isinstance(node, AppliedUndef | sp.Derivative | sp.Subs):
-        return node.func(*operands)
-    return node.func(*operands, evaluate=False)
 
 
 def _as_written(first: Sequence[sp.Expr], factors: Sequence[sp.Expr]) -> sp.Expr:
@@ -331,3 +316,62 @@ def _as_written(first: Sequence[sp.Expr], factors: Sequence[sp.Expr]) -> sp.Expr
 def _fraction(above: sp.Expr, below: sp.Expr) -> sp.Expr:
     under = sp.Pow(below, -1, evaluate=False)
     return under if above == 1 else sp.Mul(above, under, evaluate=False)
+
+
+MOST_LEVELS = 5  # each has twice as many terms as the one before
+MOST_LINES = 14  # formulas of one level that a book has
+
+
+class Book:
+    """The levels and their coefficients, or the reason why there are none (`why_not`)."""
+
+    def __init__(self, parts: Parts, formula: sp.Basic | None) -> None:
+        self.levels: list[Level] = []
+        self.coefficients: dict[Levels, sp.Expr] = {}
+        values = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
+        if not isinstance(formula, sp.Expr) or values != list(parts.given.symbols):
+            self.why_not: str = "it is done for one formula at symbols"
+        elif parts.levels > MOST_LEVELS:
+            self.why_not = f"it is done for {MOST_LEVELS} levels at most"
+        else:
+            self.coefficients[()] = as_sympy(formula)
+            reasons = (self._add(parts, k) for k in range(1, parts.levels + 1))
+            self.why_not = next(filter(None, reasons), "")
+
+    def _add(self, parts: Parts, k: int) -> str:
+        """Expand one level. Return why it is not expanded, "" if it is."""
+        moves = moves_of(parts, k)
+        if not all(isinstance(name, sp.Symbol) for name in moves):
+            return "a direction that is moved itself is no symbol"
+        if any(part.has(*parts.given.symbols) for part in moves.values()):
+            return "a direction has the variable in it"
+        before = {levels: part for levels, part in self.coefficients.items() if part != 0}
+        if reason := next(filter(None, (why_not(part, moves) for part in before.values())), ""):
+            return reason
+        level = Level(k, moves)
+        level.written = [line for part in before.values() for line in level.lines(part)]
+        if parts.style is None and len(level.written) > MOST_LINES:
+            return "it has many lines"
+        level.terms = [(part, monomial(levels)) for levels, part in before.items()]
+        self.levels.append(level)
+        self.coefficients |= {(*levels, k): readable(level.part(part)) for levels, part in self.coefficients.items()}
+        return ""
+
+
+def moves_of(parts: Parts, k: int) -> dict[Any, sp.Expr]:
+    """Return the steps by which a level moves the symbols of f and the directions of earlier levels."""
+    moved = [(list(parts.given.symbols), parts.directions[(k,)])]
+    later = [levels for levels in parts.directions if len(levels) > 1 and levels[-1] == k]
+    moved += [(parts.directions[levels[:-1]], parts.directions[levels]) for levels in later]
+    pairs = [(name, exact(part)) for names, direction in moved for name, part in zip(names, direction, strict=True)]
+    return {name: part for name, part in pairs if part != 0}
+
+
+def exact(part: Any) -> sp.Expr:
+    """Return an entry of a direction, 1.0 as 1.
+
+    >>> exact(1.0), exact(2), exact(sp.Symbol("v"))
+    (1, 2, v)
+    """
+    value = sp.sympify(part)
+    return sp.Integer(int(value)) if value.is_Number and float(value) in (0, 1) else value

@@ -16,8 +16,7 @@ from mpmath import mp
 from codegen.records import dataclass
 from symad.classroom.equality.hyperdual import HyperDual, constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
-from symad.classroom.expansion.epsilon import Levels, Nested
-from symad.classroom.expansion.page_formulas import Along, Listed
+from symad.classroom.expansion.epsilon import Along, Levels, Listed, Nested
 from symad.classroom.expansion.steps import ExpansionStep
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Formula
@@ -186,13 +185,12 @@ def _is_line(symbol: sp.Symbol, like: sp.Symbol) -> bool:
     return re.fullmatch(rf"(?:{letter}|c)_\d+", symbol.name) is not None
 
 
-Sides = Callable[[PageValues], list[list[HyperDual]]]
-
-
 checked: Counter[str] = Counter()  # numbers of equalities that held and that had no values, in this process
 
 
-def _check(sides: Sides, definitions: Definitions, left: Any, right: Any) -> bool:
+def _check(
+    sides: Callable[[PageValues], list[list[HyperDual]]], definitions: Definitions, left: Any, right: Any
+) -> bool:
     """Compare two sides at random points until both have real numbers at one."""
     floats = definitions.is_rounded or any(side.has(sp.Float) for side in (left, right))
     for attempt in range(_ATTEMPTS):

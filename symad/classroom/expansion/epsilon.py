@@ -63,6 +63,31 @@ class Nested(sp.Expr):  # type: ignore[misc]
         return written or "0"
 
 
+class Along(sp.Expr):  # type: ignore[misc]
+    """A derivative along directions, f''(x)[v, w]: a name, an order, the point, the directions."""
+
+    def _sympystr(self, printer: Any) -> str:
+        return self._joined(printer, "({})", "[{}]", "^({})")
+
+    def _latex(self, printer: Any) -> str:
+        return self._joined(printer, r"\left({}\right)", r"\left[{}\right]", r"^{{({})}}")
+
+    def _joined(self, printer: Any, point: str, directions: str, high: str) -> str:
+        name, order, at, *along = self.args
+        marks = "'" * int(order) if order < 4 else high.format(order)
+        listed = directions.format(", ".join(map(printer._print, along))) if along else ""
+        return f"{printer._print(name)}{marks}{point.format(printer._print(at))}{listed}"
+
+
+class Listed(sp.Expr):  # type: ignore[misc]
+    """The arguments of a function of several names: x, y."""
+
+    def _sympystr(self, printer: Any) -> str:
+        return ", ".join(map(printer._print, self.args))
+
+    _latex = _sympystr
+
+
 def monomial(levels: Levels) -> sp.Expr:
     """Return the product of the epsilons of some levels.
 
@@ -100,11 +125,8 @@ def nested(coefficients: Mapping[Levels, sp.Expr], count: int) -> Nested | sp.Ex
     """
     sums: dict[Levels, Any] = dict(coefficients)
     for level in range(1, count + 1):
-        pairs = [chosen for chosen in sums if level not in chosen]
-        sums = {
-            chosen: Nested(sums[chosen], 1, sums[tuple(sorted((*chosen, level)))], Epsilon.of_level(level))
-            for chosen in pairs
-        }
+        pairs = [(chosen, tuple(sorted((*chosen, level)))) for chosen in sums if level not in chosen]
+        sums = {first: Nested(sums[first], 1, sums[second], Epsilon.of_level(level)) for first, second in pairs}
     return sums[()]
 
 

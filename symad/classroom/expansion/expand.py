@@ -18,8 +18,7 @@ from codegen.records import dataclass
 from symad.classroom.expansion import epsilon
 from symad.classroom.expansion.epsilon import Levels
 from symad.classroom.expansion.expansion_levels import by_levels, levelled, seeds
-from symad.classroom.expansion.expansion_values import NodeValues
-from symad.classroom.expansion.notes import asked_conditions, notes_of
+from symad.classroom.expansion.expansion_values import NodeValues, asked_conditions, notes_of
 from symad.classroom.expansion.page import document_of, why_no_book
 from symad.classroom.expansion.steps import ExpansionStep, Parts
 from symad.classroom.formulas.given import Given, given
@@ -27,11 +26,11 @@ from symad.derivatives.application import check_choice
 from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
 from symad.display.shown import Shown
-from symad.errors import ArgumentError, TraceError
+from symad.errors import TraceError
 from symad.rules.undefined import with_formal_heads
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.tracebacks import public_api
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal, user_place
 from symad.tracing.values.node_trees import object_array
 
 _OWN_NAMES = re.compile(r"(eps|epsilon)_\d+")
@@ -67,7 +66,7 @@ class Expansion(Parts, Shown):
         chosen = tuple(sorted(levels))
         if chosen not in self.coefficients:
             why = f"there are {self.levels} levels, and the square of an epsilon is 0"
-            raise ArgumentError(f"the coefficient of levels {levels}", where=user_place(), why=why)
+            raise refusal(f"the coefficient of levels {levels}", why=why)
         return self.coefficients[chosen]
 
     @property
@@ -105,10 +104,9 @@ class Expansion(Parts, Shown):
         (log(x), 1/x, -1/(2*x**2), 1/(3*x**3))
         """
         if not self.is_straight:
-            raise ArgumentError(
-                "a Taylor polynomial of an expansion along different directions", where=user_place(),
-                why="its powers of t come from one direction that all levels share", do="call expand(f, x, v, order=3)",
-            )  # fmt: skip
+            why = "its powers of t come from one direction that all levels share"
+            what = "a Taylor polynomial of an expansion along different directions"
+            raise refusal(what, why, "call expand(f, x, v, order=3)")
         orders = [self.flat[tuple(range(1, k + 1))] for k in range(self.levels + 1)]
         return tuple(self._filled([value / math.factorial(k) for value in row]) for k, row in enumerate(orders))
 
@@ -124,9 +122,8 @@ class Expansion(Parts, Shown):
         return self.text()
 
     def _assembled(self, assemble: Callable[[dict[Levels, sp.Expr]], sp.Expr]) -> Any:
-        parts = [
-            {levels: sp.sympify(row[k]) for levels, row in self.flat.items()} for k in range(len(self.result.flat))
-        ]
+        count = len(self.result.flat)
+        parts = [{levels: sp.sympify(row[k]) for levels, row in self.flat.items()} for k in range(count)]
         return self._filled(list(map(assemble, parts)))
 
     def _filled(self, flat: Sequence[Any]) -> Any:
@@ -157,7 +154,7 @@ def expand(
     operations with the rule behind each.
 
     ArgumentError for what does not fit and for more than 10 levels; LimitError for an expression that could not be
-    written out.
+    written out; TraceError inside a function that is being traced.
 
     >>> x, v, w = sp.symbols("x v w")
     >>> expand(x**3, x, [v, w]).coefficients
@@ -173,14 +170,17 @@ def expand(
         check_choice("style", style, get_args(Style))
     if directions is None:
         subject = "an expansion without a direction"
-        raise ArgumentError(subject, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")
-    _check_outside()
+        raise refusal(subject, do="give one for each level: sa.expand('x^3', 'x', ['v'])")
+    if innermost_scope() is not None:
+        why = "it shows a derivation, and gives no value that could be differentiated further"
+        what, do = "expand inside a function that is being traced", "call it outside, or use jvp"
+        raise TraceError(what, where=user_place(), why=why, do=do)
     if isinstance(directions, str) and len(names := directions.split()) > 1 and all(map(str.isidentifier, names)):
         directions = names  # "v w" is two directions, not a product
     problem = given(f, x, parameters=True)
     expansion = _expanded(problem, by_levels(problem.argument, directions, order), detail, style)
     if style == "book" and (why := why_no_book(expansion)):
-        raise ArgumentError("an expansion in the style of a book", where=user_place(), why=why, do="use style='rules'")
+        raise refusal("an expansion in the style of a book", why=why, do="use style='rules'")
     return expansion
 
 
@@ -206,18 +206,8 @@ def _expanded(problem: Given, directions: dict[Levels, list[Any]], detail: Detai
     )
 
 
-def _check_outside() -> None:
-    if innermost_scope() is not None:
-        raise TraceError(
-            "expand inside a function that is being traced", where=user_place(), do="call it outside, or use jvp",
-            why="it shows a derivation, and gives no value that could be differentiated further",
-        )  # fmt: skip
-
-
 def _check_symbols(level: Level) -> None:
     for atom in level.scope.graph.atoms.values():
         if isinstance(atom, Epsilon) or (isinstance(atom, sp.Symbol) and _OWN_NAMES.fullmatch(atom.name)):
-            raise ArgumentError(
-                f"the symbol {atom} in the function or a direction", where=user_place(), do="rename it",
-                why="expand names its own levels so, and the two could not be told apart",
-            )  # fmt: skip
+            why = "expand names its own levels so, and the two could not be told apart"
+            raise refusal(f"the symbol {atom} in the function or a direction", why, "rename it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,10 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from symad.classroom.expansion import epsilon
-from symad.classroom.expansion.book_levels import Book, exact, moves_of
+from symad.classroom.expansion.book import Book, exact, moves_of
 from symad.classroom.expansion.displayed import Definitions, check_blocks, check_coefficients, check_lines
-from symad.classroom.expansion.epsilon import Levels, Nested, monomial
-from symad.classroom.expansion.notes import written
-from symad.classroom.expansion.page_formulas import Along, Listed
+from symad.classroom.expansion.epsilon import Along, Levels, Listed, Nested, monomial
+from symad.classroom.expansion.expansion_values import written
 from symad.classroom.expansion.steps import ExpansionStep, Parts, new_rows
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
@@ -71,13 +71,11 @@ class _Page:
         self.point = symbols[0] if len(symbols) == 1 else _free(("x", "p", "point"), taken)
         self.point = Listed(*symbols) if self.named else self.point
         self.time = _free(("t", "s", "h", "time"), taken)
-        self.directions = {
-            levels: sp.Tuple(*map(exact, entries_of)) if self.named else _direction(levels, entries_of)
-            for levels, entries_of in parts.directions.items()
-        }
-        self.moving = [
-            levels for levels, entries_of in parts.directions.items() if any(part != 0 for part in entries_of)
-        ]
+        directions = parts.directions.items()
+        self.directions = {levels: _direction(levels, part) for levels, part in directions}
+        if self.named:
+            self.directions = {levels: sp.Tuple(*map(exact, part)) for levels, part in directions}
+        self.moving = [levels for levels, named in parts.directions.items() if any(part != 0 for part in named)]
         self.alone = len(parts.result.flat) == 1
         most = {"steps": LINES, "all": ALL_LINES}.get(parts.detail, 0)
         self.rows = new_rows(parts.stages)
@@ -105,14 +103,13 @@ class _Page:
                 meanings[self.directions[levels]] = sp.Tuple(*entries)
         meanings[self.time] = Nested(*(part for k in range(1, parts.levels + 1) for part in (Epsilon.of_level(k), 1)))
         shown = dict(zip(parts.parameters.flat, parts.given.symbols, strict=True))
-        outputs = [written(parts.values, node, shown, READ) for node in parts.result.flat[:OUTPUTS]]
-        definitions = [Definitions(str(self.name), parts.given.symbols, output, meanings) for output in outputs]
-        check_blocks(blocks, Definitions(str(self.name), parts.given.symbols, self.formula, meanings))
-        for place, definition in enumerate(definitions):
-            if definition.formula is not None:
+        definitions = Definitions(str(self.name), parts.given.symbols, self.formula, meanings)
+        check_blocks(blocks, definitions)
+        for place, node in enumerate(parts.result.flat[:OUTPUTS]):
+            if (output := written(parts.values, node, shown, READ)) is not None:
                 for flat in (parts.flat, self.flat) if self.by_hand else (parts.flat,):
                     coefficients = {levels: sp.sympify(row[place]) for levels, row in flat.items()}
-                    check_coefficients(coefficients, self._moved(parts.levels), definition)
+                    check_coefficients(coefficients, self._moved(parts.levels), replace(definitions, formula=output))
         for number, lines in enumerate(self.lines, 1):
             check_lines(lines, moves_of(parts, number))
 
@@ -177,7 +174,7 @@ class _Page:
         """Return the notes: of a page by hand, where its formulas hold."""
         if not self.by_hand:
             return self.parts.notes
-        bases = dict.fromkeys(base for level in self.book.levels for base in level.level.positive)
+        bases = dict.fromkeys(base for level in self.book.levels for base in level.positive)
         return [("The formulas hold for ", base > 0, ".") for base in bases]
 
     def result(self) -> Iterator[Block]:
@@ -223,7 +220,8 @@ class _Page:
         if shown:
             eps = Epsilon.of_level(k)
             header = ("line", (eps, "-part"), "rule")
-            rounded = any(_has_digits(part) for line in shown for part in (line.value, line.part, line.part_value))
+            parts = [part for line in shown for part in (line.value, line.part, line.part_value) if part is not None]
+            rounded = any(_rounded(part) != sp.sympify(part) for part in parts)
             caption = f"numbers in lines are rounded to {DIGITS} digits" if rounded else ""
             yield Table(header, tuple(map(_line, shown)), "lll", caption)
         if len(rows) > len(shown):
@@ -271,11 +269,11 @@ class _Page:
             terms += [Along(self.name, sp.Integer(len(blocks)), self.point, *along), sp.S.One]
         return terms[0] if len(terms) == 2 else Nested(*terms)
 
-    def _outputs(self, alone: str = "coefficient") -> list[str]:
+    def _outputs(self) -> list[str]:
         """Return a heading for each displayed result."""
         tree = self.parts.result
         if self.alone:
-            return [alone]
+            return ["coefficient"]
         paths = containers.paths(containers.unflatten(tree.structure, [0] * len(tree.arrays)), str(self.name))
         names = (
             path + (f"[{', '.join(map(str, index))}]" if index else "")
@@ -316,15 +314,8 @@ def _equation(name: sp.Symbol, written: sp.Expr, value: Any) -> Cell:
 
 
 def _rounded(value: Any) -> sp.Expr:
-    expression = sp.sympify(value)
-    return expression.xreplace(
-        {number: sp.Float(f"{float(number):.{DIGITS}g}") for number in expression.atoms(sp.Float)}
-    )
-
-
-def _has_digits(value: Any) -> bool:
-    """Whether rounding changes a value."""
-    return value is not None and _rounded(value) != sp.sympify(value)
+    value = sp.sympify(value)
+    return value.xreplace({number: sp.Float(f"{float(number):.{DIGITS}g}") for number in value.atoms(sp.Float)})
 
 
 def _direction(levels: Levels, entries: Sequence[Any]) -> sp.Expr:

@@ -144,22 +144,6 @@ class ExpansionStep:
         return Nested(self.name, 1, self.part, monomial((self.level,)))
 
 
-def steps_of(
-    values: NodeValues, stages: Sequence[Stage], symbols: Mapping[int, sp.Expr], most: int
-) -> list[list[ExpansionStep]]:
-    """Return the lines of each stage, at most `most` of each. `symbols` are those of the parameters."""
-    letter = _letter(values.graph)
-    names: dict[int, sp.Symbol] = {}
-    steps = []
-    for stage, new in zip(stages, new_rows(stages), strict=True):
-        for target, _ in new:
-            names[target] = sp.Symbol(f"{letter}_{len(names) + 1}")
-        lines, fresh = _StageLines(values, stage, names, symbols), {target for target, _ in new}
-        rows = [*new, *(row for row in stage.rows if row[0] not in fresh)]
-        steps.append([lines.step(row, row[0] not in fresh) for row in rows[:most]])
-    return steps
-
-
 def new_rows(stages: Sequence[Stage]) -> list[list[Row]]:
     """Return, for each stage, the rows that no earlier stage has."""
     seen: set[int] = set()
@@ -275,13 +259,18 @@ class Parts:
     def stages(self) -> tuple[Stage, ...]:
         """The stages without rows that matter only at single points, where a convention holds."""
         coefficients = [node for row in self.nodes.coefficients.values() for node in row if node is not None]
-        needed, resolved = self.values.needed(coefficients), self.values.resolved
-        return tuple(
-            replace(stage, rows=tuple(row for row in stage.rows if row[0] in needed and resolved(row[0]) == row[0]))
-            for stage in self.nodes.stages
-        )
+        kept = {node for node in self.values.needed(coefficients) if self.values.resolved(node) == node}
+        stages = self.nodes.stages
+        return tuple(replace(stage, rows=tuple(row for row in stage.rows if row[0] in kept)) for stage in stages)
 
     def lines(self, most: int) -> list[list[ExpansionStep]]:
         """Return the lines of each level, at most `most` of each, new lines first."""
         symbols = dict(zip(self.parameters.flat, self.given.symbols, strict=True))
-        return steps_of(self.values, self.stages, symbols, most)
+        letter, names, steps = _letter(self.values.graph), dict[int, sp.Symbol](), []
+        for stage, new in zip(self.stages, new_rows(self.stages), strict=True):
+            for target, _ in new:
+                names[target] = sp.Symbol(f"{letter}_{len(names) + 1}")
+            lines, fresh = _StageLines(self.values, stage, names, symbols), {target for target, _ in new}
+            rows = [*new, *(row for row in stage.rows if row[0] not in fresh)]
+            steps.append([lines.step(row, row[0] not in fresh) for row in rows[:most]])
+        return steps

@@ -113,10 +113,13 @@ def _local_slopes(
     """Yield the slopes of lines in their operands, and the numbers of the local derivatives."""
     for term in line.terms:
         if term.line not in book.graph.rules:
-            symbol = book.symbol(term.operand)
-            moved = {**known, symbol: HyperDual({0: known[symbol].real, 1: mp.mpf(1)})}
-            slope = IndependentValues(moved).of(book.formula(term.line).xreplace(truth)).parts.get(1, mp.mpf(0))
-            yield slope, term.number
+            yield _slope(book.formula(term.line).xreplace(truth), book.symbol(term.operand), known), term.number
+
+
+def _slope(formula: sp.Basic, symbol: sp.Basic, known: dict[sp.Basic, Any]) -> Any:
+    """Return the slope of a formula in one of its symbols."""
+    moved = {**known, symbol: HyperDual({0: known[symbol].real, 1: mp.mpf(1)})}
+    return IndependentValues(moved).of(formula).parts.get(1, mp.mpf(0))
 
 
 def _slopes(
@@ -132,6 +135,4 @@ def _slopes(
     if symbol not in known or moved not in graph.operands[result] or not book.is_line(result):
         return []
     written = mp.mpf(1) if coefficient is None else values[coefficient]
-    level = HyperDual({0: known[symbol].real, 1: mp.mpf(1)})
-    line = IndependentValues({**known, symbol: level}).of(VariableLine(book, result).expression)
-    return [(written, line.parts.get(1, mp.mpf(0)))]
+    return [(written, _slope(book.formula(result), symbol, known))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -10,60 +10,26 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen.ir.strictness import fall_back
-from symad.classroom.explanation.explanation_document import document_of
+from symad.classroom.explanation.explanation_document import Explanation
 from symad.classroom.explanation.explanation_lines import Book
-from symad.classroom.explanation.explanation_stages import Explained
-from symad.classroom.explanation.numbered_traces import numbered_stages
-from symad.classroom.explanation.shown_point import arguments_at, formula_at_point
-from symad.classroom.formulas.given import given
+from symad.classroom.formulas.given import Given, given
+from symad.classroom.formulas.targets import formula_at
 from symad.derivatives.application import check_choice
 from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
-from symad.display.document import Document
-from symad.display.shown import Shown
+from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.tracebacks import public_api
-from symad.tracing.calling.user_place import is_defect
+from symad.tracing.calling.user_place import is_defect, refusal
 from symad.tracing.trace import input_symbols, symbols_of, trace
 from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
 from symad.transforms.first_order import grad
 
 Detail = Literal["short", "all"]
 Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
-
-
-class Explanation(Explained, Shown):
-    """The stages of a program, from the innermost level out, and the program that computes the result."""
-
-    point: tuple[Any, ...]  # the numbers of the arguments, if it is shown with values
-
-    def __init__(self, *what: Any, point: Sequence[Any] = (), **options: Any) -> None:
-        super().__init__(*what, **options)
-        self.point = tuple(point)
-        if self.point:
-            self.stages = tuple(numbered_stages(self.book, self.levels, self.outputs, self.stages, self.point))
-            self.lines = tuple(line for stage in self.stages for line in stage.lines)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    @property
-    def title(self) -> str:
-        return f"explain: {self.name}"
-
-    def named(self, symbols: Sequence[sp.Basic], name: str = "") -> Explanation:
-        """Return the explanation with other names for the numbers of the arguments and for the function."""
-        symbol_of = dict(zip(self.book.inputs, symbols, strict=True))
-        book = Book(self.book.graph, symbol_of, self.book.history)
-        return Explanation(
-            name or self.name, book, self.outputs, point=self.point, at_numbers=self.at_numbers, detail=self.detail
-        )
-
-    def document(self) -> Document:
-        return document_of(self, self.title, short=self.detail == "short")
 
 
 @public_api
@@ -121,9 +87,8 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     numbers = [] if at is None else containers.flatten(tuple(args))[0]
     point = [float(number) for leaf in numbers for number in np.ravel(leaf)]
     if point and named:
-        book = Book(
-            graph, dict(zip(symbols, symbols_of(named, argument_names(f, len(named))), strict=True)), book.history
-        )
+        names = symbols_of(named, argument_names(f, len(named)))
+        book = Book(graph, dict(zip(symbols, names, strict=True)), book.history)
     return Explanation(name, book, tuple(outputs), at_numbers=traced is None, detail=detail, point=point)
 
 
@@ -160,3 +125,63 @@ def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
         named = zip(paths, inputs.arrays, strict=True)
         symbols = [symbol for path, array in named for symbol in input_symbols(path, array.shape)]
         return scope.graph, dict(zip(inputs.flat, symbols, strict=True)), outputs.flat
+
+
+_FORMS = "give numbers, lists or arrays as the function takes them, or {name: number}"
+
+
+def formula_at_point(f: Any, args: Sequence[Any], at: Any) -> tuple[Given, Any]:
+    """Return a formula as a function of one argument, and that argument at the point: a number or a vector.
+
+    >>> formula_at_point("x*y", (), {"x": 2, "y": 5})[1]
+    array([2., 5.])
+    """
+    variables = args[0] if args else list(at) if isinstance(at, Mapping) else formula_at(str(f), {})[1]
+    variables = list(variables) if isinstance(variables, list | tuple | Mapping) else [variables]
+    formula = given(f, variables if len(variables) > 1 else variables[0])
+    numbers = np.array(arguments_at(list(map(str, formula.symbols)), formula.symbols, at))
+    return formula, numbers if np.shape(formula.argument) else numbers[0]
+
+
+def arguments_at(f: Any, args: Sequence[Any], at: Any) -> tuple[Any, ...]:
+    """Return the arguments of a function, or of names, at a point with the shapes of `args`, where there are some.
+
+    >>> arguments_at(lambda x, y: x, (1.0, 1.0), {"y": 5, "x": 2}), arguments_at(lambda x: x, (), [2, 5])
+    ((2.0, 5.0), (array([2., 5.]),))
+    """
+    if isinstance(at, list) and not args:
+        try:
+            check_call(f, (at,))
+        except ArgumentError:  # it takes more than one
+            at = tuple(at)
+    count = len(f) if isinstance(f, list) else len(args) or (len(at) if isinstance(at, Mapping | tuple) else 1)
+    names: list[str] = f if isinstance(f, list) else argument_names(f, count)
+    known = {str(key): value for key, value in at.items()} if isinstance(at, Mapping) else {}
+    count = count if args or isinstance(at, tuple) or isinstance(f, list) or known.keys() & set(names) else 1
+    if known.keys() & set(names):
+        if wrong := sorted(known.keys() ^ set(names)):
+            why = f"there is no {'number for' if wrong[0] in names else 'variable'} {wrong[0]}"
+            raise refusal(f"at={at!r}", why, f"give numbers for {', '.join(names)}")
+        parts = [known[name] for name in names]
+    else:
+        parts = list(at) if isinstance(at, list | tuple | np.ndarray) and (count > 1 or isinstance(at, tuple)) else [at]
+    names = names[:count]
+    if len(parts) != count:
+        raise refusal(f"at={at!r}", f"{len(names)} arguments are asked for: {', '.join(names)}", _FORMS)
+    return tuple(_numbers(*those) for those in zip(parts, args or (None,) * count, names, strict=True))
+
+
+def _numbers(part: Any, arg: Any, name: str) -> Any:
+    """Return an argument with floats in it; a list of numbers is a vector. ArgumentError for another shape."""
+    try:
+        part = np.array(part, dtype=float) if isinstance(part, list) else part
+        leaves, structure = containers.flatten(part)
+        numbers = [np.asarray(leaf, dtype=float) for leaf in leaves]
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers or not all(number.size and np.all(np.isfinite(number)) for number in numbers):
+        raise refusal(f"at: {name} = {part!r}", "a point has finite numbers, in rows of equal length", _FORMS)
+    expected = [np.shape(arg)] if isinstance(arg, list) else list(map(containers.shape_of, containers.flatten(arg)[0]))
+    if arg is not None and expected != [number.shape for number in numbers]:
+        raise refusal(f"at: {name} = {part!r}", f"the argument that was given has shape {expected[0]}", _FORMS)
+    return containers.unflatten(structure, [number if number.ndim else float(number) for number in numbers])

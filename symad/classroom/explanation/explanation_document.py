@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import sympy as sp
+
+from codegen.heads import Alias
+from codegen.ir.program import needed
 from symad.classroom.explanation.checked_lines import check_statements
-from symad.classroom.explanation.explanation_lines import CarriedLine, Row, Statement, VariableLine, rounded
-from symad.classroom.explanation.explanation_stages import Explained, Stage
-from symad.derivatives.node_roles import Opened, Role
+from symad.classroom.explanation.explanation_lines import Book, CarriedLine, Row, Statement, VariableLine, rounded
+from symad.classroom.explanation.explanation_stages import Stage, Stages
+from symad.classroom.explanation.numbered_traces import numbered_stages
+from symad.classroom.explanation.tapes import Tapes, followed
+from symad.derivatives.node_roles import Opened, Role, kept_by
 from symad.display.document import Block, Cell, Columns, Document, Folded, Heading, Inline, Marked, Paragraph, Table
 from symad.display.notation import counted
+from symad.display.shown import Shown
 from symad.display.styles import LOOKS, Style
+from symad.graph.graph import SharedCopy
 
 T = TypeVar("T")
 
@@ -33,14 +43,104 @@ _LEGEND: tuple[tuple[Style, str], ...] = (
 )
 
 
-def document_of(shown: Explained, title: str, *, short: bool = False) -> Document:
-    """Return an explanation as a document. The short one folds details."""
-    blocks = (Heading(title, 1), *_blocks(shown, short))
-    check_statements(shown.book, [*shown.lines, *(line for stage in shown.stages for line in stage.lines)])
-    return blocks
+class Explanation(Shown):
+    """The stages of a program, from the innermost level out, and the program that computes the result.
+
+    `lines` has every variable of that program in the order of computation, `results` the names of its results, and
+    `stages` the stages of each level: program, linearized, transposed, and so on. Printing folds long lists; these are
+    complete. `point` has the numbers of the arguments, if it is shown with values.
+    """
+
+    name: str
+    book: Book
+    outputs: tuple[int, ...]
+    at_numbers: bool
+    detail: str
+    point: tuple[Any, ...]
+
+    def __init__(
+        self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str,
+        point: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
+        self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
+        self.sharing: SharedCopy = SharedCopy(book.graph, book.inputs)
+        nodes = [node for node in needed(book.graph, outputs, book.inputs) if book.is_line(node)]
+        if not any(book.graph.heads[node] is Alias for node in nodes):
+            book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
+        stages = Stages(book, self.sharing, outputs)
+        self.levels: tuple[Opened, ...] = tuple(stages.levels)
+        self.stages: tuple[Stage, ...] = tuple(stages.stages)
+        self._listed = {*stages.listed, *nodes}
+        book.number(sorted(self._listed))
+        self.lines: tuple[Statement, ...] = tuple(VariableLine(book, node) for node in nodes)
+        self.point = tuple(point)
+        if self.point:
+            self.stages = tuple(numbered_stages(book, self.levels, outputs, self.stages, self.point))
+            self.lines = tuple(line for stage in self.stages for line in stage.lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    @property
+    def title(self) -> str:
+        return f"explain: {self.name}"
+
+    def named(self, symbols: Sequence[sp.Basic], name: str = "") -> Explanation:
+        """Return the explanation with other names for the numbers of the arguments and for the function."""
+        book = Book(self.book.graph, dict(zip(self.book.inputs, symbols, strict=True)), self.book.history)
+        how: dict[str, Any] = {"point": self.point, "at_numbers": self.at_numbers, "detail": self.detail}
+        return Explanation(name or self.name, book, self.outputs, **how)
+
+    def document(self) -> Document:
+        """Return the explanation as a document, whose lines are checked. The short one folds details."""
+        blocks = (Heading(self.title, 1), *_blocks(self, short=self.detail == "short"))
+        check_statements(self.book, [*self.lines, *(line for stage in self.stages for line in stage.lines)])
+        return blocks
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of the results: variables, inputs, or numbers."""
+        return tuple(self.book.name(node) for node in self.outputs)
+
+    def count(self) -> Counter[str]:
+        """Return the number of variables with each kind of role."""
+        kinds = Counter(role.kind for line in self.lines for role in line.roles)
+        return kinds + Counter(primal=sum(not line.roles for line in self.lines))
+
+    @cached_property
+    def operations(self) -> int:
+        """Number of operations that the result needs. Equal ones on different levels count once."""
+        return self.sharing.operations(self.outputs, set())
+
+    @cached_property
+    def primal_operations(self) -> int:
+        """Number of operations of the user's own code, before any differentiation."""
+        graph, history = self.book.graph, self.book.history
+        written = [node for node in self._listed if history.is_written(node) and graph.heads[node] is not Alias]
+        places = {self.sharing.there[node] for node in written}
+        return sum(bool(self.sharing.plain.operands[place]) for place in places)
+
+    @property
+    def tapes(self) -> Tapes:
+        """The tapes that other designs of nested reverse mode would record for this program."""
+        return Tapes(self.book, self.levels)
+
+    def kept(self, level: Opened) -> list[VariableLine]:
+        """Return the residuals of a level: the variables that its rows multiply by."""
+        nodes, book = dict.fromkeys(node for linear in level.linears for node in kept_by(linear)), self.book
+        return [VariableLine(book, node) for node in nodes if node not in book.graph.atoms or node in book.inputs]
+
+    def body(self, level: Opened) -> set[int]:
+        """Return the operations of a level: those that depend on its parameters."""
+        return followed(self.book.graph, level)
+
+    def not_kept(self, level: Opened) -> list[VariableLine]:
+        """Return the variables of a level that no row multiplies by."""
+        kept = {line.node for line in self.kept(level)}
+        return [VariableLine(self.book, node) for node in sorted(self.body(level) - kept)]
 
 
-def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
+def _blocks(shown: Explanation, short: bool) -> Iterator[Block]:
     numbered = bool(shown.book.values)
     point: Cell = ("At ", *_joined([_named(shown, node) for node in shown.book.inputs]), ".")
     yield from map(Paragraph, [point] if numbered else [_summary(shown), _legend()])
@@ -67,13 +167,13 @@ def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
             yield from (heading, *blocks)
 
 
-def _named(shown: Explained, node: int) -> Cell:
+def _named(shown: Explanation, node: int) -> Cell:
     """Return the name of an input or of a result, with its number at the point."""
     symbol, number = shown.book.carried.get(node, shown.book.symbol(node)), shown.book.values.get(node)
     return symbol if number is None or symbol.is_number else (symbol, f" = {rounded(number)}")
 
 
-def _contents(shown: Explained) -> Iterator[Block]:
+def _contents(shown: Explanation) -> Iterator[Block]:
     """Yield the table of stages: the new operations of each, and the total relative to the program."""
     stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
     primal, so_far = shown.primal_operations, list(accumulate(stage.operations for stage in shown.stages))
@@ -89,13 +189,11 @@ def _contents(shown: Explained) -> Iterator[Block]:
     rows.append(("", needed, total, str(shown.operations), _ratio(shown.operations, primal)))
     yield Table(("", "contents", "adds", "so far", "times the program"), tuple(rows), "rllrr")
     if [[way.name for way in level.ways] for level in shown.levels] == [["pullback"]]:
-        yield Paragraph(
-            "The cheap gradient principle: one reverse level costs a small multiple of the program, however many "
-            "inputs there are."
-        )
+        principle = "one reverse level costs a small multiple of the program, however many inputs there are"
+        yield Paragraph(f"The cheap gradient principle: {principle}.")
 
 
-def _summary(shown: Explained) -> str:
+def _summary(shown: Explanation) -> str:
     levels = "no level was opened" if not shown.levels else counted(len(shown.levels), "level")
     ratio = f", {_ratio(shown.operations, shown.primal_operations)} times as many" if shown.levels else ""
     at = " It asks for numbers, so it is shown for the numbers that were given." if shown.at_numbers else ""
@@ -110,7 +208,7 @@ def _legend() -> Cell:
     return (*parts, "the number after the letter is the level: 1 is the outermost, 0 is outside of all.")
 
 
-def _levels(shown: Explained) -> Table:
+def _levels(shown: Explanation) -> Table:
     rows = []
     for level in sorted(shown.levels, key=lambda level: level.depth)[:STAGES_SHOWN]:
         ways = ", ".join(dict.fromkeys(_WAYS.get(way.name, way.name) for way in level.ways)) or "not used"
@@ -123,25 +221,22 @@ def _levels(shown: Explained) -> Table:
     return Table(("level", "opened by", "argument", "parameters", "way", "rows"), tuple(rows), "rllllr", caption)
 
 
-def _arguments(shown: Explained, level: Opened) -> Cell:
+def _arguments(shown: Explanation, level: Opened) -> Cell:
     """Return the names of a level's arguments; for a formula its symbols."""
     if not all(name.startswith("argument_") for name in level.names):
         return ", ".join(level.names)
     return _joined([shown.book.symbol(node) for node in shown.book.inputs], FEW)
 
 
-def _beside(stages: Sequence[tuple[int, Stage]]) -> Iterator[list[tuple[int, Stage]]]:
-    """Yield the stages one by one, a linearized program together with its transpose."""
-    last: list[tuple[int, Stage]] = []
+def _beside(stages: Sequence[tuple[int, Stage]]) -> list[list[tuple[int, Stage]]]:
+    """Return the stages one by one, a linearized program together with its transpose."""
+    groups: list[list[tuple[int, Stage]]] = []
     for number, stage in stages:
-        if stage.kind == "transposed" and len(last) == 1 and last[0][1].kind == "linearized":
-            last.append((number, stage))
-            continue
-        if last:
-            yield last
-        last = [(number, stage)]
-    if last:
-        yield last
+        if stage.kind == "transposed" and groups and [before.kind for _, before in groups[-1]] == ["linearized"]:
+            groups[-1].append((number, stage))
+        else:
+            groups.append([(number, stage)])
+    return groups
 
 
 def _stage(number: int, stage: Stage) -> Iterator[Block]:
@@ -210,11 +305,8 @@ def _is_filled(cell: Cell) -> bool:
 
 def _look(roles: Sequence[Role]) -> tuple[Style, int]:
     """Return the style of a variable: its strongest role and that role's first level."""
-    for style in _STRONGEST:
-        for role in roles:
-            if role.kind == style:
-                return style, role.level
-    return "primal", 0
+    ranked = ((style, role.level) for style in _STRONGEST for role in roles if role.kind == style)
+    return next(ranked, ("primal", 0))
 
 
 def _marks(roles: Sequence[Role]) -> Cell:
@@ -224,7 +316,7 @@ def _marks(roles: Sequence[Role]) -> Cell:
     return tuple(marks[:-1])
 
 
-def _kept(shown: Explained) -> Iterator[Block]:
+def _kept(shown: Explanation) -> Iterator[Block]:
     yield Heading("What is kept for the reverse sweeps")
     for level in [level for level in shown.levels if not level.reverse][:STAGES_SHOWN]:
         why = "its tangents travel along with the values" if level.ways else "nothing was carried by its linear map"
@@ -244,7 +336,7 @@ def _kept(shown: Explained) -> Iterator[Block]:
             yield Paragraph(("Not kept, because no row multiplies by it: ", *listed))
 
 
-def _kept_table(shown: Explained, level: Opened, kept: Sequence[VariableLine]) -> Table:
+def _kept_table(shown: Explanation, level: Opened, kept: Sequence[VariableLine]) -> Table:
     users: dict[int, list[Row]] = {}
     for linear in level.linears:
         for target, edges in linear.rows:
@@ -265,7 +357,7 @@ def _kept_table(shown: Explained, level: Opened, kept: Sequence[VariableLine]) -
     return Table(("kept", "is", "marks", "multiplies in the rows of", "because it is"), tuple(rows))
 
 
-def _tapes(shown: Explained) -> Iterator[Block]:
+def _tapes(shown: Explanation) -> Iterator[Block]:
     tapes = shown.tapes
     yield Heading("The tapes that this program would need elsewhere")
     yield Paragraph((
@@ -285,7 +377,7 @@ def _tapes(shown: Explained) -> Iterator[Block]:
     yield Table(("what goes wrong with tapes", "where it would strike in this program"), rows)
 
 
-def _tape_rows(shown: Explained) -> Iterator[tuple[Cell, ...]]:
+def _tape_rows(shown: Explanation) -> Iterator[tuple[Cell, ...]]:
     tapes, phases = shown.tapes, range(len(shown.tapes.phases))
     for design in tapes.designs:
         for tape in design.tapes:

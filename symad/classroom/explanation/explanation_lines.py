@@ -66,7 +66,8 @@ class Book:
         taken |= {atom.name for atom in graph.atoms.values() if isinstance(atom, sp.Symbol)}
         prefixes = ("ln", "log", "logarithm_of_")
         self.logarithm: str = next((p for p in prefixes if not any(name.startswith(p) for name in taken)), prefixes[-1])
-        self.letter: str = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if not _meets(letter, taken))
+        letters = {name[0] for name in taken if name[1:2].isdigit()}
+        self.letter: str = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if letter not in letters)
 
     def number(self, nodes: Iterable[int]) -> None:
         """Name the listed nodes in their order."""
@@ -120,10 +121,6 @@ class Book:
         return Adjoint(f"{self.name(node)}_{'dot' if kind == 'tangent' else 'bar'}", real=True)
 
 
-def _meets(letter: str, names: set[str]) -> bool:
-    return any(name.startswith(letter) and name[len(letter) :][:1].isdigit() for name in names)
-
-
 def rounded(number: Any) -> str:
     """Return a number with six digits, the truth of a condition, or a dash for what has no value at the point."""
     if number is None or isinstance(number, bool):
@@ -136,6 +133,8 @@ class Statement:
 
     book: Book
     node: int
+    level: int  # of the role, where there is but one
+    kind: Kind
 
     @property
     def symbol(self) -> sp.Basic:
@@ -150,7 +149,7 @@ class Statement:
     @property
     def roles(self) -> tuple[Role, ...]:
         """The roles of the variable, one for each level. Without roles it is primal."""
-        raise NotImplementedError
+        return (Role(self.level, self.kind),)
 
     @property
     def name(self) -> str:
@@ -256,10 +255,6 @@ class Row(Statement):
         return rebuild(sp.Piecewise, [carried, self.book.symbol(guard), sp.S.Zero, sp.true])
 
     @property
-    def roles(self) -> tuple[Role, ...]:
-        return (Role(self.level, self.kind),)
-
-    @property
     def becomes(self) -> tuple[sp.Basic, ...]:
         if self.term is None or not all(node is None or self.book.knows(node) for node in self.term):
             return ()
@@ -310,7 +305,3 @@ class MatrixEntry(Statement):
     @property
     def expression(self) -> sp.Basic:
         return self.book.symbol(self.node)
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        return (Role(self.level, self.kind),)

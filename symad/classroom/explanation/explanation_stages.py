@@ -7,19 +7,15 @@ Every stage can be executed line by line after the stages before it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Literal
 
 import sympy as sp
 
-from codegen.heads import Alias
 from codegen.ir.program import needed
 from codegen.records import dataclass
 from symad.classroom.explanation.explanation_lines import Book, MatrixEntry, Row, Statement, VariableLine
-from symad.classroom.explanation.tapes import Tapes, followed
 from symad.derivatives.level import Kind
 from symad.derivatives.linear import Linear
 from symad.derivatives.node_roles import History, Opened, Way, kept_by
@@ -113,9 +109,9 @@ class Stages:
     book: Book
     sharing: SharedCopy
 
-    def __init__(self, book: Book, sharing: SharedCopy, history: History, outputs: Sequence[int]) -> None:
+    def __init__(self, book: Book, sharing: SharedCopy, outputs: Sequence[int]) -> None:
         self.book, self.sharing = book, sharing
-        self.levels: list[Opened] = _contributing(history, sharing, outputs)
+        self.levels: list[Opened] = _contributing(book.history, sharing, outputs)
         self.listed: set[int] = set(book.inputs)
         self._counted: set[int] = set()
         self.stages: list[Stage] = [stage for level in self.levels for stage in self._of_level(level)]
@@ -148,10 +144,8 @@ class Stages:
             return self._pass(level, way, "transposed", f"{name}, linearized and transposed")
         if way.name == "pushforward":
             return self._pass(level, way, "pushed forward", f"{name}, linearized and pushed forward")
-        letter = "H" if way.name in ("edge", "dyadic") else "J"
-        entries = [
-            MatrixEntry(self.book, level.depth, way.kind, letter, *entry) for entry in sorted(way.entries.items())
-        ]
+        what = self.book, level.depth, way.kind, "H" if way.name in ("edge", "dyadic") else "J"
+        entries = [MatrixEntry(*what, *entry) for entry in sorted(way.entries.items())]
         title = f"{name}: {_ELIMINATIONS.get(way.name, way.name)}"
         stage = self._stage("eliminated", title, level, way.results, entries, way.results)
         return replace(stage, way=way.name)
@@ -188,15 +182,11 @@ class Stages:
         ends: Sequence[int], carries: Kind | None = None, computed: Sequence[int] | None = None,
     ) -> Stage:  # fmt: skip
         """Return a stage of the lines that `nodes` need, and of rows; `computed`: the nodes whose operations count."""
-        lines = [VariableLine(self.book, node) for node in self._unlisted(nodes)]
+        new = needed(self.book.graph, list(nodes), self.listed)  # what was not listed before, in order of computation
+        self.listed.update(new)
+        lines = [VariableLine(self.book, node) for node in new if self.book.is_line(node)]
         operations = self.sharing.operations(nodes if computed is None else computed, self._counted)
         return Stage(kind, title, level, (*lines, *rows), operations, self.book, tuple(ends), carries)
-
-    def _unlisted(self, nodes: Iterable[int]) -> list[int]:
-        """Return the operations that nodes need and that were not listed before, in order of computation."""
-        new = needed(self.book.graph, list(nodes), self.listed)
-        self.listed.update(new)
-        return [node for node in new if self.book.is_line(node)]
 
     def _program_name(self, level: Opened) -> str:
         """Return the name of the program that a level differentiates."""
@@ -237,11 +227,8 @@ def _share_used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) 
     """Return the share of results that is needed, 1 if all are numbers."""
     places = [sharing.there[node] for node in results]
     computed = [place for place in places if sharing.plain.operands[place]]
-    return (
-        sum(any(place in places_needed for places_needed in needed) for place in computed) / len(computed)
-        if computed
-        else 1.0
-    )
+    used = sum(any(place in inside for inside in needed) for place in computed)
+    return used / len(computed) if computed else 1.0
 
 
 def _taken_ways(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
@@ -254,15 +241,11 @@ def _taken_ways(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> l
         tried.setdefault(way.outputs, {}).setdefault(way.name, []).append(way)
     taken, inside = list[Way](), set[int]()
     for outputs, by_name in tried.items():
-        shares = {
-            name: sum(_share_used(way.results, sharing, needed, inside) for way in alike) / len(alike)
-            for name, alike in by_name.items()
-        }
+        used = {name: [_share_used(way.results, sharing, needed, inside) for way in by_name[name]] for name in by_name}
+        shares = {name: sum(parts) / len(parts) for name, parts in used.items()}
         best = max((name for name in reversed(shares) if name != "pullback"), key=shares.__getitem__, default="")
-        chosen = [
-            way for name, alike in by_name.items() if name in ("pullback", best) and shares[name] for way in alike
-        ]
-        if chosen:
+        names = [name for name in by_name if name in ("pullback", best) and shares[name]]
+        if chosen := [way for name in names for way in by_name[name]]:
             taken += chosen
             sharing.operations(outputs, inside)
     if {"taylor", "pushforward"} <= {way.name for way in taken}:  # two ways to one derivative of higher order
@@ -270,77 +253,3 @@ def _taken_ways(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> l
         left_out = "taylor" if _share_used(nested.results, sharing, needed) == 1.0 else "pushforward"
         taken = [way for way in taken if way.name != left_out]
     return [way for way in ways if way in taken]
-
-
-class Explained:
-    """The stages of a program, from the innermost level out, and the program that computes the result.
-
-    `lines` has every variable of that program in the order of computation, `results` the names of its results, and
-    `stages` the stages of each level: program, linearized, transposed, and so on. Printing folds long lists; these are
-    complete.
-    """
-
-    name: str
-    book: Book
-    outputs: tuple[int, ...]
-    at_numbers: bool
-    detail: str
-
-    def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str) -> None:
-        self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
-        self.sharing: SharedCopy = SharedCopy(book.graph, book.inputs)
-        nodes = [node for node in needed(book.graph, outputs, book.inputs) if book.is_line(node)]
-        if not any(book.graph.heads[node] is Alias for node in nodes):
-            book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
-        stages = Stages(book, self.sharing, book.history, outputs)
-        self.levels: tuple[Opened, ...] = tuple(stages.levels)
-        self.stages: tuple[Stage, ...] = tuple(stages.stages)
-        self._listed = {*stages.listed, *nodes}
-        book.number(sorted(self._listed))
-        self.lines: tuple[Statement, ...] = tuple(VariableLine(book, node) for node in nodes)
-
-    @property
-    def results(self) -> tuple[str, ...]:
-        """The names of the results: variables, inputs, or numbers."""
-        return tuple(self.book.name(node) for node in self.outputs)
-
-    def count(self) -> Counter[str]:
-        """Return the number of variables with each kind of role."""
-        kinds = Counter(role.kind for line in self.lines for role in line.roles)
-        return kinds + Counter(primal=sum(not line.roles for line in self.lines))
-
-    @cached_property
-    def operations(self) -> int:
-        """Number of operations that the result needs. Equal ones on different levels count once."""
-        return self.sharing.operations(self.outputs, set())
-
-    @cached_property
-    def primal_operations(self) -> int:
-        """Number of operations of the user's own code, before any differentiation."""
-        graph, history = self.book.graph, self.book.history
-        written = [node for node in self._listed if history.is_written(node) and graph.heads[node] is not Alias]
-        places = {self.sharing.there[node] for node in written}
-        return sum(bool(self.sharing.plain.operands[place]) for place in places)
-
-    @property
-    def tapes(self) -> Tapes:
-        """The tapes that other designs of nested reverse mode would record for this program."""
-        return Tapes(self.book, self.levels)
-
-    def kept(self, level: Opened) -> list[VariableLine]:
-        """Return the residuals of a level: the variables that its rows multiply by."""
-        nodes = dict.fromkeys(node for linear in level.linears for node in kept_by(linear))
-        return [
-            VariableLine(self.book, node)
-            for node in nodes
-            if node not in self.book.graph.atoms or node in self.book.inputs
-        ]
-
-    def body(self, level: Opened) -> set[int]:
-        """Return the operations of a level: those that depend on its parameters."""
-        return followed(self.book.graph, level)
-
-    def not_kept(self, level: Opened) -> list[VariableLine]:
-        """Return the variables of a level that no row multiplies by."""
-        kept = {line.node for line in self.kept(level)}
-        return [VariableLine(self.book, node) for node in sorted(self.body(level) - kept)]

@@ -20,13 +20,7 @@ from codegen.heads import Alias
 from codegen.ir.program import needed
 from symad.classroom.equality.independent_values import DIGITS, ORDINARY, IndependentValues
 from symad.classroom.explanation.checked_lines import FAILURES, known_values, require_equal, values_of
-from symad.classroom.explanation.explanation_lines import (
-    Book,
-    CarriedLine,
-    LocalDerivative,
-    Statement,
-    VariableLine,
-)
+from symad.classroom.explanation.explanation_lines import Book, CarriedLine, LocalDerivative, Statement, VariableLine
 from symad.classroom.explanation.explanation_stages import Stage, StageKind
 from symad.derivatives.level import Kind
 from symad.derivatives.node_roles import Opened, Way
@@ -162,9 +156,8 @@ class NumberedTrace:
             yield self._stage("program", f"{name}, values", lines)
         for way in level.ways:
             if way.name == "pullback":
-                yield self._stage(
-                    "transposed", f"{name}, adjoints from the last line up", self.reverse(way), "cotangent"
-                )
+                title = f"{name}, adjoints from the last line up"
+                yield self._stage("transposed", title, self.reverse(way), "cotangent")
             elif way.name == "pushforward":
                 tangents = {line.node: line for line in self.forward(way)}
                 pairs = [part for line in lines for part in (line, tangents.get(line.node)) if part is not None]

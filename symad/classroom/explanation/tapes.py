@@ -79,10 +79,8 @@ class Tapes:
         self.book, self.chain = book, _longest_chain(levels)
         self.reverse: list[Opened] = [level for level in self.chain if level.reverse]
         self.recorded: list[set[int]] = [followed(book.graph, level) for level in self.reverse]
-        self.phases: list[str] = [
-            "the program runs",
-            *(f"sweep of level {level.depth}" for level in reversed(self.reverse)),
-        ]
+        sweeps = (f"sweep of level {level.depth}" for level in reversed(self.reverse))
+        self.phases: list[str] = ["the program runs", *sweeps]
 
     @property
     def designs(self) -> tuple[Design, ...]:

@@ -19,7 +19,7 @@ import symad.display.document as doc
 from codegen.records import dataclass
 from symad.classroom.lessons.lesson_cells import LessonCell, cells_of, lesson_path, titles
 from symad.classroom.lessons.lesson_prose import document_of
-from symad.display import markdown, notebook, terminal
+from symad.display import notebook, terminal
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 
@@ -52,7 +52,7 @@ class RunCell:
 
     def in_notebook(self) -> notebook.Cell:
         """Return the cell as a notebook cell with its results."""
-        shown = markdown.body(self.results())
+        shown = notebook.body(self.results())
         plain = terminal.plain(self.results(), terminal.WIDTH) if shown else ""
         return notebook.code(self.text, self.printed, shown, plain)
 

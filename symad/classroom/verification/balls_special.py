@@ -124,12 +124,9 @@ def _elliptic_moment(a: Ball, b: Ball, m: Ball) -> Ball:
     return factor * m.hypgeom_2f1(a + half(), b + half(), a + 1)
 
 
-def _elliptic_e(first: Ball, *second: Ball) -> Ball:
-    acb = flint().acb
-    if not second and not first <= 1:
-        return flint().arb.nan()
-    result = acb.elliptic_e_inc(first, *second) if second else acb(first).elliptic_e()
-    return result.real if result.imag.contains(0) else flint().arb.nan()
+@_real
+def _elliptic_e(first: Any, *second: Any) -> Any:
+    return flint().acb.elliptic_e_inc(first, *second) if second else first.elliptic_e()
 
 
 def _entropy(rest: Callable[[Ball, Ball], Ball]) -> Callable[[Ball, Ball], Ball]:
@@ -143,12 +140,6 @@ def _entropy(rest: Callable[[Ball, Ball], Ball]) -> Callable[[Ball, Ball], Ball]
         return flint().arb.pos_inf() if u < 0 or v < 0 or (u > 0 and v.is_zero()) else flint().arb.nan()
 
     return value
-
-
-def _entr(u: Ball) -> Ball:
-    if u.is_zero():
-        return u
-    return flint().arb.neg_inf() if u < 0 else -u * u.log()
 
 
 def _pseudo_huber(d: Ball, u: Ball) -> Ball:
@@ -255,7 +246,7 @@ ENTROPIES_AND_POWERS: dict[Head, Callable[..., Any]] = {
     s.logit: lambda u: (u / (1 - u)).log(),
     s.xlog1py: lambda u, v: u if u.is_zero() else u * v.log1p(),
     s.log_ratio: lambda u, v: (u / v).log(),
-    s.entr: _entr,
+    s.entr: at_zero(lambda: ball(0), lambda u: flint().arb.neg_inf() if u < 0 else -u * u.log()),
     s.rel_entr: _entropy(lambda u, v: ball(0)),
     s.kl_div: _entropy(lambda u, v: v - u),
     s.hypot_excess: lambda d, u: root_of_squares(d, u) - d,
@@ -284,7 +275,7 @@ HYPERGEOMETRIC_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     **methods(sp.expint, ei=sp.Ei, si=sp.Si, shi=sp.Shi),
     sp.elliptic_k: _inside(lambda m: m <= 1, _real(lambda m: m.elliptic_k())),
     sp.elliptic_f: _real(lambda phi, m: flint().acb.elliptic_f(phi, m)),
-    sp.elliptic_e: _elliptic_e,
+    sp.elliptic_e: _inside(lambda first, *second: second or first <= 1, _elliptic_e),
     heads.elliptic_moment: _elliptic_moment,
     s.ellipkm1: lambda p: pi() / (2 * p.sqrt().agm()),
     s.jacobi_sn: lambda u, m: _jacobi(u, m)[0],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import product
 from time import monotonic
 from typing import Any
@@ -48,17 +48,26 @@ class Sample:
         return float(np.max(np.abs(np.log2(sizes)), initial=0.0))
 
 
-@dataclass
-class Tally:
-    """The result of a search: the worst sample of each entry, and counts of results by kind."""
+class Search:
+    """Measures a kernel at points of a box until time is up."""
 
-    worst: dict[int, Sample] = field(default_factory=dict)
-    infinite: dict[int, Sample] = field(default_factory=dict)
-    sizes: dict[tuple[int, int], Sample] = field(default_factory=dict)  # the mildest of each entry and size of error
-    bins: Counter[float] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    disputed: tuple[int, Sample] | None = None
-    points: int = 0
+    kernel: Kernel
+    box: Box
+    exact: Exact
+
+    def __init__(self, kernel: Kernel, box: Box, exact: Exact, seconds: float, progress: Progress | None) -> None:
+        self.kernel, self.box, self.exact = kernel, box, exact
+        self.started: float = monotonic()
+        self.seconds, self.progress, self.wanted = seconds, progress, 0
+        self.worst: dict[int, Sample] = {}  # the worst sample of each entry
+        self.infinite: dict[int, Sample] = {}
+        self.sizes: dict[tuple[int, int], Sample] = {}  # the mildest of each entry and size of error
+        self.bins: Counter[float] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.disputed: tuple[int, Sample] | None = None
+        self.points: int = 0
+        self.seen: set[bytes] = set()
+        self.stopped: bool = False  # for want of time
 
     def add(self, entry: int, sample: Sample) -> None:
         """Count a result with an error."""
@@ -90,22 +99,6 @@ class Tally:
     def of(self, entry: int) -> Sample:
         return self.infinite.get(entry) or self.worst[entry]
 
-
-class Search:
-    """Measures a kernel at points of a box until time is up."""
-
-    kernel: Kernel
-    box: Box
-    exact: Exact
-
-    def __init__(self, kernel: Kernel, box: Box, exact: Exact, seconds: float, progress: Progress | None) -> None:
-        self.kernel, self.box, self.exact = kernel, box, exact
-        self.started: float = monotonic()
-        self.seconds, self.progress, self.wanted = seconds, progress, 0
-        self.tally: Tally = Tally()
-        self.seen: set[bytes] = set()
-        self.stopped: bool = False  # for want of time
-
     def left(self) -> float:
         """The seconds left."""
         return self.started + self.seconds - monotonic()
@@ -114,7 +107,7 @@ class Search:
         """Measure `count` points, or as many as the time allows, at least one."""
         self.wanted = count
         self._sample(count, np.random.default_rng(seed))
-        tally, names, known = self.tally, entry_names(self.kernel), self.conditions()
+        names, known = entry_names(self.kernel), self.conditions()
 
         def row(entry: int, sample: Sample) -> EntryError:
             at = known.get(sample.point.tobytes())
@@ -124,14 +117,14 @@ class Search:
             )  # fmt: skip
             return replace(error, at_edge=True) if error.is_unexplained() and self._at_edge(entry, sample) else error
 
-        rows = tuple(row(entry, tally.of(entry)) for entry in tally.ranked())
-        candidates = [*rows, *(row(entry, sample) for (entry, _), sample in tally.sizes.items())]
-        kinds = tally.kinds
+        rows = tuple(row(entry, self.of(entry)) for entry in self.ranked())
+        candidates = [*rows, *(row(entry, sample) for (entry, _), sample in self.sizes.items())]
+        kinds = self.kinds
         return BoxVerification(
-            tally.points, count, not self.stopped, len(names), rows, {bound: tally.bins[bound] for bound in BINS},
-            max((sample.error for sample in tally.worst.values()), default=math.nan),
+            self.points, count, not self.stopped, len(names), rows, {bound: self.bins[bound] for bound in BINS},
+            max((sample.error for sample in self.worst.values()), default=math.nan),
             kinds["infinite"], kinds["undefined"], kinds["disputed"], kinds["undecided"], kinds["signed"],
-            rigorous, seed, digits, against, None if tally.disputed is None else row(*tally.disputed),
+            rigorous, seed, digits, against, None if self.disputed is None else row(*self.disputed),
             max(filter(EntryError.is_unexplained, candidates), key=EntryError.excess, default=None),
         )  # fmt: skip
 
@@ -160,18 +153,18 @@ class Search:
         first = self.box.inside(np.concatenate([*kinds, random_points(self.box, 1, random)]))
         self.measure(random.permutation(first)[:count])
         idle = 0
-        while self.tally.points < count and not self.stopped and idle < IDLE:
-            before = self.tally.points
+        while self.points < count and not self.stopped and idle < IDLE:
+            before = self.points
             self.measure(self._next(random)[: count - before])
-            idle = idle + 1 if self.tally.points == before else 0
+            idle = idle + 1 if self.points == before else 0
 
     def _next(self, random: np.random.Generator) -> Points:
         """Return points near the worst point of all entries or of one entry; random ones if there is none."""
-        ranked = [entry for entry in self.tally.ranked() if entry in self.tally.worst]
+        ranked = [entry for entry in self.ranked() if entry in self.worst]
         if not ranked:
             return random_points(self.box, CLIMB, random)
         entry = ranked[0] if random.random() < 0.5 else ranked[int(random.integers(len(ranked)))]
-        return neighbours(self.box, self.tally.worst[entry].point, CLIMB, random)
+        return neighbours(self.box, self.worst[entry].point, CLIMB, random)
 
     def measure(self, points: Points) -> None:
         """Measure results at new points, one by one and as a batch. The larger error counts."""
@@ -181,14 +174,14 @@ class Search:
         together = values_of(self.kernel.batch(*self.box.arguments(points)), len(points))
         for point, values in zip(points, together, strict=True):
             self.stopped = self.left() < (1 - SEARCH) * self.seconds
-            if self.stopped and self.tally.points:
+            if self.stopped and self.points:
                 return
             self.seen.add(point.tobytes())
             alone = values_of(self.kernel(*self.box.arguments(point)), 1)[0]
             self._compare(point, alone, values, self.exact(point.tolist()))
-            self.tally.points += 1
+            self.points += 1
             if self.progress is not None:
-                self.progress(self.tally.points, self.wanted)
+                self.progress(self.points, self.wanted)
 
     def _compare(self, point: Points, alone: Points, together: Points, exact: Sequence[Known]) -> None:
         for entry, (value, other, known) in enumerate(zip(alone.tolist(), together.tolist(), exact, strict=True)):
@@ -196,15 +189,14 @@ class Search:
             if other != value and not (math.isnan(other) and math.isnan(value)):
                 errors[other] = error_bound(other, known, self.box.single)
             if mp.isnan(known.middle) or None in errors.values():
-                self.tally.apart(entry, value, known, point)
+                self.apart(entry, value, known, point)
                 continue
             worse, error = max(((u, e) for u, e in errors.items() if e is not None), key=lambda pair: pair[1])
-            if error > LARGE and (
-                self._sign_of_zero(entry, point, known) or self._sign_at_pole(entry, worse, point, known)
-            ):
-                self.tally.kinds["signed"] += 1
+            of_zero = error > LARGE and self._sign_of_zero(entry, point, known)
+            if of_zero or (error > LARGE and self._sign_at_pole(entry, worse, point, known)):
+                self.kinds["signed"] += 1
             else:
-                self.tally.add(entry, Sample(point, worse, known, error))
+                self.add(entry, Sample(point, worse, known, error))
 
     def _sign_of_zero(self, entry: int, point: Points, known: Known) -> bool:
         """Whether a negative zero among the inputs causes the error: exact numbers have only one zero."""
@@ -224,9 +216,9 @@ class Search:
     def conditions(self) -> dict[bytes, list[float]]:
         """Return, for points with large errors, the effect of rounding the inputs, as far as time allows."""
         conditions: dict[bytes, list[float]] = {}
-        cost = 2 * len(self.box.low) * (monotonic() - self.started) / max(self.tally.points, 1)
-        samples = [self.tally.of(entry) for entry in self.tally.ranked()[:ROWS]]
-        samples += sorted(self.tally.sizes.values(), key=lambda sample: -sample.error)
+        cost = 2 * len(self.box.low) * (monotonic() - self.started) / max(self.points, 1)
+        samples = [self.of(entry) for entry in self.ranked()[:ROWS]]
+        samples += sorted(self.sizes.values(), key=lambda sample: -sample.error)
         for point in {sample.point.tobytes(): sample.point for sample in samples[:CONDITIONS]}.values():
             if cost > self.left():
                 break

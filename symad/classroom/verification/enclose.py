@@ -8,13 +8,12 @@ from __future__ import annotations
 import heapq
 import math
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from codegen import Kernel
 from codegen.options import check_whole
-from codegen.records import dataclass
 from symad.classroom.verification.balls import enclosures, flat_floats, numbered, results_of, tight, working_bits
 from symad.classroom.verification.balls_functions import Ball, as_mpf, ball, flint, hull
 from symad.classroom.verification.exact import check_kernel
@@ -79,36 +78,27 @@ def _over_box(kernel: Kernel, box: Any, pieces: int, max_seconds: float) -> list
         return [hull(arb(u), arb(v)) if math.isfinite(u + v) else arb(0, math.inf) for u, v in bounds]
 
 
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """A part of the box, the bounds of the results over it, and how often it was halved."""
-
-    corners: tuple[Points, Points]
-    low: Points
-    high: Points
-    depth: int
-
-    @property
-    def unknown(self) -> bool:
-        return bool(np.isinf(self.low).any() or np.isinf(self.high).any())
+Bounds: TypeAlias = tuple[Points, Points]
 
 
 class _Refinement:
-    """The pieces of a box in a heap. The piece that overestimates most is on top."""
+    """The pieces of a box in a heap. The piece that overestimates most is on top.
+
+    A piece has its negative excess, a number, its corners, the bounds of the results, and how often it was halved.
+    """
 
     def __init__(self, kernel: Kernel, low: Points, high: Points) -> None:
         self.rows, self.results = results_of(kernel)
         self.width = np.where(high > low, high / 2 - low / 2, 1.0)
         self.taken_low = np.full(len(self.results), math.inf)
         self.taken_high = np.full(len(self.results), -math.inf)
-        self.heap: list[tuple[float, int, _Piece]] = []
+        self.heap: list[tuple[float, int, Bounds, Bounds, int]] = []
         self.count = 0
         self._add(low, high, 0)
 
     def refine(self) -> bool:
         """Halve the top piece across its longest side. Return False if that is not worthwhile."""
-        least, _, piece = self.heap[0]
-        low, high = piece.corners
+        least, _, (low, high), _, depth = self.heap[0]
         side = int(np.argmax((high / 2 - low / 2) / self.width)) if len(low) else 0
         middle = low[side] / 2 + high[side] / 2 if len(low) else 0.0
         if -least <= CLOSE or not len(low) or not low[side] < middle < high[side]:
@@ -117,12 +107,12 @@ class _Refinement:
         for start, end in ((low[side], middle), (middle, high[side])):
             left, right = low.copy(), high.copy()
             left[side], right[side] = start, end
-            self._add(left, right, piece.depth + 1)
+            self._add(left, right, depth + 1)
         return True
 
-    def bounds(self) -> tuple[Points, Points]:
-        pieces = [piece for _, _, piece in self.heap]
-        return np.min([piece.low for piece in pieces], axis=0), np.max([piece.high for piece in pieces], axis=0)
+    def bounds(self) -> Bounds:
+        low, high = zip(*(bounds for *_, bounds, _ in self.heap), strict=True)
+        return np.min(low, axis=0), np.max(high, axis=0)
 
     def _add(self, low: Points, high: Points, depth: int) -> None:
         at_middle = self._enclosed([flint().arb(number) for number in (low / 2 + high / 2).tolist()])
@@ -131,20 +121,20 @@ class _Refinement:
         self.taken_high = np.where(known, np.maximum(self.taken_high, at_middle[0]), self.taken_high)
         with working_bits(BITS):
             sides = [hull(flint().arb(u), flint().arb(v)) for u, v in zip(low.tolist(), high.tolist(), strict=True)]
-        piece = _Piece((low, high), *self._enclosed(sides), depth)
+        bounds = self._enclosed(sides)
         self.count += 1
-        heapq.heappush(self.heap, (-self._excess(piece), self.count, piece))
+        heapq.heappush(self.heap, (-self._excess(*bounds, depth), self.count, (low, high), bounds, depth))
 
-    def _excess(self, piece: _Piece) -> float:
+    def _excess(self, low: Points, high: Points, depth: int) -> float:
         """Return how far a piece's bounds exceed known results, in widths of the known range."""
-        if piece.unknown:
-            return 0.0 if piece.depth >= DEEPEST else math.inf
+        if np.isinf(low).any() or np.isinf(high).any():
+            return 0.0 if depth >= DEEPEST else math.inf
         width = np.maximum(self.taken_high - self.taken_low, np.abs(self.taken_high) * 1e-9 + 1e-300)
-        beyond = np.maximum(self.taken_low - piece.low, piece.high - self.taken_high)
+        beyond = np.maximum(self.taken_low - low, high - self.taken_high)
         with np.errstate(invalid="ignore"):
             return float(np.max(np.nan_to_num(beyond / width, nan=math.inf), initial=0.0))
 
-    def _enclosed(self, inputs: list[Ball]) -> tuple[Points, Points]:
+    def _enclosed(self, inputs: list[Ball]) -> Bounds:
         present = list(dict.fromkeys(row for row in self.results if row is not None))
         balls = dict(zip(present, enclosures(self.rows, present, dict(enumerate(inputs)), BITS), strict=True))
         ends = [(0.0, 0.0) if row is None else _ends(balls[row]) for row in self.results]

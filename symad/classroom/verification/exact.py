@@ -82,9 +82,8 @@ def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
             least = digits + SETTLED + 4 * decades if any(after[row] == 0 for row in present) else dps
             if dps >= MOST_DIGITS and noise:
                 return [Known(mp.nan, mp.inf)] * len(results)
-            if dps >= MOST_DIGITS or (
-                dps >= least and not noise and all(known.radius == 0 for known in pairs.values())
-            ):
+            is_settled = dps >= least and not noise and all(known.radius == 0 for known in pairs.values())
+            if dps >= MOST_DIGITS or is_settled:
                 return [Known(mp.mpf(0)) if row is None else pairs[row] for row in results]
             dps = min(2 * dps, MOST_DIGITS)
 

@@ -97,11 +97,8 @@ def _pairs(bounds: Any, slots: int) -> list[tuple[Any, Any]]:
     except TypeError:
         pairs = []
     if len(pairs) != slots or any(len(pair) != 2 for pair in pairs):
-        raise ArgumentError(
-            f"box={bounds!r}"[:200],
-            why=f"the kernel takes {counted(slots, 'argument')}",
-            do="give a pair (low, high) for each argument",
-        )
+        why = f"the kernel takes {counted(slots, 'argument')}"
+        raise ArgumentError(f"box={bounds!r}"[:200], why=why, do="give a pair (low, high) for each argument")
     return [(pair[0], pair[1]) for pair in pairs]
 
 
@@ -278,9 +275,8 @@ def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generato
         middle = _between(high, low)
         up = signs(box, middle)[rows, place][:, None]
         high, low = np.where(up, middle, high), np.where(up, low, middle)
-    return box.inside(
-        np.stack([high, low], axis=1).reshape(-1, len(box.low))
-    )  # the two sides of a place are neighbours
+    sides = np.stack([high, low], axis=1)  # of a place, which are neighbours
+    return box.inside(sides.reshape(-1, len(box.low)))
 
 
 def _between(first: Points, second: Points) -> Points:
@@ -294,14 +290,11 @@ def _sign_changes(program: Program, random: np.random.Generator) -> Callable[[Bo
     results = list(dict.fromkeys(row for output in program.outputs for row in output.rows))
     places = _places(program, results, random)
     zero, count = len(program), len(places)
-    watched = Program(
-        [*program.heads, sp.Integer], [*program.operands, ()], {**program.atoms, zero: sp.Integer(0)}, program.inputs,
-        tuple(
-            Output((count,), tuple(zero if row is None else row for row in side))
-            for side in (list(zip(*places, strict=True)) or [(), ()])
-        ),
-        name="edges",
-    )  # fmt: skip
+    sides = [[zero if row is None else row for row in side] for side in zip(*places, strict=True)] or [[], []]
+    outputs = tuple(Output((count,), tuple(side)) for side in sides)
+    heads, operands = [*program.heads, sp.Integer], [*program.operands, ()]
+    atoms = {**program.atoms, zero: sp.Integer(0)}
+    watched = Program(heads, operands, atoms, program.inputs, outputs, name="edges")
     kernel = codegen.compile_program(watched, tier="fast", cache=False)
 
     def signs(box: Box, points: Points) -> NDArray[np.bool_]:

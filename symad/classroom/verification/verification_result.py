@@ -146,9 +146,7 @@ class BoxVerification(Shown):
             text += f", where rounding the inputs alone causes up to {ulps(self.worst.condition)} ULP"
         return text
 
-    @property
-    def title(self) -> str:
-        return "Verification over a box"
+    title = "Verification over a box"
 
     def document(self) -> Document:
         """Return the statement, the table of entries, the distribution of errors, and notes on excluded results."""
@@ -182,10 +180,8 @@ class BoxVerification(Shown):
             also = f"; in {self.disputed} of them the kernel gives a number{where}" if self.disputed else ""
             notes.append(f"{self.undefined} results are undefined in exact arithmetic{also}.")
         if self.undecided:
-            notes.append(
-                f"{self.undecided} results have no exact number to compare with: no precision decides a branch, or a "
-                "number is too large for high precision."
-            )
+            why = "no precision decides a branch, or a number is too large for high precision"
+            notes.append(f"{self.undecided} results have no exact number to compare with: {why}.")
         if self.signed_zeros:
             notes.append(f"{self.signed_zeros} results are right but for the sign of a zero, an input or a divisor.")
         return notes

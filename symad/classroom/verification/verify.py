@@ -13,6 +13,7 @@ from typing import Any, overload
 import mpmath
 import numpy as np
 
+import symad.classroom.verification.verification_result as results
 from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
 from codegen.machine.batches.batch_run import Progress
@@ -30,17 +31,8 @@ from symad.classroom.verification.exact import (
     condition,
     error_bound,
     rounded,
-    ulp_error,
 )
 from symad.classroom.verification.points import box_of
-from symad.classroom.verification.verification_result import (
-    FAR,
-    ROWS,
-    BoxVerification,
-    EntryError,
-    entry_names,
-    error_tables,
-)
 from symad.display.document import Document, Heading, Paragraph
 from symad.display.notation import counted
 from symad.display.shown import Shown
@@ -49,11 +41,6 @@ from symad.limits import LONGEST
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import Trace, trace
-
-__all__ = [
-    "BoxVerification", "EntryError", "Verification", "compare_exact", "exact_values", "flat_floats", "ulp_error",
-    "verify",
-]  # fmt: skip
 
 CANCELLED = 2.0**-26  # entries smaller than this part of the largest one have lost half their digits by cancelling
 FEW = 20_000  # inputs times operations up to which the condition at a point is computed: half a second
@@ -79,7 +66,7 @@ class Verification(Shown):
     value: float
     exact: float
     scaled: float
-    rows: tuple[EntryError, ...] = ()
+    rows: tuple[results.EntryError, ...] = ()
     undecided: int = 0
     rigorous: bool = False
     undefined: int = 0
@@ -87,7 +74,8 @@ class Verification(Shown):
     def __bool__(self) -> bool:
         """Whether results were compared, and rounding explains the error of every one."""
         compared = not math.isnan(self.worst_ulp) and math.isfinite(self.scaled)
-        return compared and all(row.is_right() for row in self.rows) and (bool(self.rows) or self.worst_ulp <= FAR)
+        is_small = bool(self.rows) or self.worst_ulp <= results.FAR
+        return compared and is_small and all(row.is_right() for row in self.rows)
 
     @property
     def statement(self) -> str:
@@ -108,13 +96,11 @@ class Verification(Shown):
             f"{self.scaled:.2g} of the largest entry"
         )
 
-    @property
-    def title(self) -> str:
-        return "Verification at a point"
+    title = "Verification at a point"
 
     def document(self) -> Document:
         """Return the statement and the table of the worst entries."""
-        shown = error_tables(self.rows, self.entries, points=False) if self.rows else ()
+        shown = results.error_tables(self.rows, self.entries, points=False) if self.rows else ()
         return (Heading(self.title, 1), Paragraph(self.statement + "."), *shown)
 
 
@@ -128,7 +114,7 @@ def verify(
 def verify(
     kernel: Kernel, *, box: Any, points: int = 1000, seed: int = 0, against: Callable[..., Any] | None = None,
     digits: int = 50, rigorous: bool = False, max_seconds: float = 60.0, progress: Progress | None = None,
-) -> BoxVerification: ...  # fmt: skip
+) -> results.BoxVerification: ...  # fmt: skip
 
 
 @public_api
@@ -136,7 +122,7 @@ def verify(
     kernel: Kernel, *args: Any, box: Any = None, points: int = 1000, seed: int = 0,
     against: Callable[..., Any] | None = None, digits: int = 50, rigorous: bool = False, max_seconds: float = 60.0,
     progress: Progress | None = None,
-) -> Verification | BoxVerification:  # fmt: skip
+) -> Verification | results.BoxVerification:  # fmt: skip
     """Compare a kernel's results with exact ones: at the point `args`, or at many points of a box.
 
     Without `against`, the kernel's own program is evaluated in `digits` digits: that measures rounding alone. With
@@ -195,11 +181,11 @@ def _at_point(kernel: Kernel, args: tuple[Any, ...], exact: Exact, single: bool,
     verification, ranked = _compared(values, known, single)
     few = len(numbers) * kernel.stats.operations_after <= FEW
     conditions = condition(exact, numbers, single) if few else None
-    names = entry_names(kernel)
+    names = results.entry_names(kernel)
     rows = []
     for k, error in ranked:
         cause = conditions[k] if conditions else None
-        rows.append(EntryError(names[k], k, error, args, values[k], known[k].middle, known[k].radius, cause))
+        rows.append(results.EntryError(names[k], k, error, args, values[k], known[k].middle, known[k].radius, cause))
     return replace(verification, rows=tuple(rows), rigorous=rigorous)
 
 
@@ -238,4 +224,4 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
         len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided or undefined else 0.0),
         worst, value, number, max(gaps, default=0.0) / (largest or 1.0), undecided=undecided, undefined=undefined,
     )  # fmt: skip
-    return verification, ranked[:ROWS]
+    return verification, ranked[: results.ROWS]

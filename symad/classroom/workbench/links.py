@@ -17,23 +17,11 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+import symad.display.document as doc
 from codegen.evaluation.interpret import evaluate
 from symad.classroom.drawing.boxes import is_constant
-from symad.classroom.explanation.explain import Explanation
+from symad.classroom.explanation.explanation_document import Explanation
 from symad.classroom.explanation.explanation_lines import Adjoint, Book, Row, Variable
-from symad.display.document import (
-    Block,
-    Cell,
-    Columns,
-    Document,
-    Folded,
-    Formula,
-    Inline,
-    Marked,
-    Paragraph,
-    Table,
-    inlines,
-)
 from symad.display.html import named
 from symad.display.mathematics import mathml_of, too_large
 from symad.display.styles import LOOKS
@@ -48,28 +36,22 @@ MOST_NODES = 5000
 Numbers = NDArray[np.float64]
 
 
-def sample_points(flat: Sequence[float]) -> list[list[float]]:
-    """Return points next to a point. A value is recognised by its numbers at all of them."""
-    return [[x + offset * (1 + abs(x)) * (1 + 0.1 * (k % 7)) for k, x in enumerate(flat)] for offset in OFFSETS]
-
-
 class Links:
     """The marks of the values of one explained program, and their names."""
 
     def __init__(self, explanation: Explanation, point: Sequence[float]) -> None:
         self.explanation, self.book, self.there = explanation, explanation.book, explanation.sharing.there
-        self.points = sample_points(point)
+        self.points = [  # next to the point: a value is recognised by its numbers at all of them
+            [x + offset * (1 + abs(x)) * (1 + 0.1 * (k % 7)) for k, x in enumerate(point)] for offset in OFFSETS
+        ]
         self.plain: Graph = explanation.sharing.plain
         nodes = [node for node in range(len(self.there)) if self.book.knows(node)][:MOST_NODES]
         self.nodes = [node for node in nodes if not is_constant(self.plain, self.there[node])]
         self.numbers = self._numbers()
         self._places = np.array(list(self.numbers), dtype=int)
         self._table = np.array(list(self.numbers.values())).reshape(-1, len(OFFSETS))
-        self.known: dict[str, Numbers] = {
-            self.book.name(node): self.numbers[self.there[node]]
-            for node in self.nodes
-            if self.there[node] in self.numbers
-        }
+        usable = [node for node in self.nodes if self.there[node] in self.numbers]
+        self.known: dict[str, Numbers] = {self.book.name(node): self.numbers[self.there[node]] for node in usable}
         self.marks = {self.book.name(node): self.of_node(node) for node in self.nodes} | self._adjoints()
         self._pattern, self._written = _pattern(self.marks, self.book)
 
@@ -108,15 +90,12 @@ class Links:
         try:
             (node,) = from_sympy(graph, [expression])
             inputs = [(leaf, names[str(atom)]) for leaf, atom in list(graph.atoms.items()) if atom.is_Symbol]
-            values_at = [
-                evaluate(graph, [node], {leaf: float(values[k]) for leaf, values in inputs})[0]
-                for k in range(len(OFFSETS))
-            ]
-            return np.array(values_at, dtype=float)
+            known_at = ({leaf: float(values[k]) for leaf, values in inputs} for k in range(len(OFFSETS)))
+            return np.array([evaluate(graph, [node], at)[0] for at in known_at], dtype=float)
         except (WorkbenchError, TypeError, ValueError, ArithmeticError):  # an undefined function, a relation: no number
             return None
 
-    def linked(self, document: Document, known: Mapping[str, Numbers] | None = None) -> Document:
+    def linked(self, document: doc.Document, known: Mapping[str, Numbers] | None = None) -> doc.Document:
         """Return a document whose formulas and roles have the marks of their values and levels."""
         return tuple(self._block(block, known) for block in document)
 
@@ -129,26 +108,25 @@ class Links:
         tag, rest = re.match(r"(<\w+)(.*)", match[0], re.DOTALL).groups()  # type: ignore[union-attr]
         return f"{tag}{named(self._written[match[0]])}{rest}"
 
-    def _block(self, block: Block, known: Mapping[str, Numbers] | None) -> Block:
+    def _block(self, block: doc.Block, known: Mapping[str, Numbers] | None) -> doc.Block:
         match block:
-            case Paragraph():
+            case doc.Paragraph():
                 return replace(block, content=self._cell(block.content, known))
-            case Formula():
+            case doc.Formula():
                 return replace(block, nodes=block.nodes or self.of_expression(block.right, known))
-            case Table():
-                rows = tuple(tuple(self._cell(cell, known) for cell in row) for row in block.rows)
-                return replace(block, rows=rows)
-            case Folded():
-                return Folded(block.summary, self.linked(block.parts, known))
-            case Columns():
-                return Columns(tuple(self.linked(part, known) for part in block.parts))
+            case doc.Table():
+                return replace(block, rows=tuple(tuple(self._cell(cell, known) for cell in row) for row in block.rows))
+            case doc.Folded():
+                return doc.Folded(block.summary, self.linked(block.parts, known))
+            case doc.Columns():
+                return doc.Columns(tuple(self.linked(part, known) for part in block.parts))
         return block
 
-    def _cell(self, cell: Cell, known: Mapping[str, Numbers] | None) -> Cell:
-        return tuple(self._inline(part, known) for part in inlines(cell))
+    def _cell(self, cell: doc.Cell, known: Mapping[str, Numbers] | None) -> doc.Cell:
+        return tuple(self._inline(part, known) for part in doc.inlines(cell))
 
-    def _inline(self, part: Inline, known: Mapping[str, Numbers] | None) -> Inline:
-        if isinstance(part, Marked):
+    def _inline(self, part: doc.Inline, known: Mapping[str, Numbers] | None) -> doc.Inline:
+        if isinstance(part, doc.Marked):
             if isinstance(part.content, str):
                 role = f"{LOOKS[part.style].letter}{part.level}"
                 return replace(part, nodes=part.nodes or (f"L{part.level}" if part.content == role else ""))
@@ -156,7 +134,7 @@ class Links:
         if isinstance(part, str):
             return part
         marks = self.of_expression(part, known)
-        return Marked(part, "primal", nodes=marks) if marks else part
+        return doc.Marked(part, "primal", nodes=marks) if marks else part
 
     def _numbers(self) -> dict[int, Numbers]:
         """Return each value's numbers at the points; none if the program cannot be evaluated there."""
@@ -168,9 +146,8 @@ class Links:
                 columns.append(evaluate(self.plain, places, dict(zip(inputs, point, strict=True))))
             except (WorkbenchError, TypeError, ValueError, ArithmeticError):
                 return {}
-        return {
-            place: np.array(row, dtype=float) for place, row in zip(places, zip(*columns, strict=True), strict=True)
-        }
+        rows = zip(places, zip(*columns, strict=True), strict=True)
+        return {place: np.array(row, dtype=float) for place, row in rows}
 
     def _adjoints(self) -> dict[str, str]:
         """Return the marks of tangents and cotangents: their own, and those of their nodes in the program."""

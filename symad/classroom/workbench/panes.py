@@ -13,20 +13,16 @@ import sympy as sp
 
 from codegen.records import dataclass
 from symad.classroom.comparison.compare import compare
-from symad.classroom.confusion.exhibit import exhibit
-from symad.classroom.confusion.own_confusion import own_exhibit
+from symad.classroom.confusion.exhibit import exhibit, own_exhibit
 from symad.classroom.derivation.derivation_steps import steps
-from symad.classroom.drawing.boxes import DrawnGraph, Mark, tree_operations
-from symad.classroom.drawing.draw import drawing_of
+from symad.classroom.drawing.boxes import GraphReading, tree_operations
+from symad.classroom.drawing.draw import drawing_of, marks_of
 from symad.classroom.expansion.displayed import Definitions, check_entries
+from symad.classroom.expansion.epsilon import Along
 from symad.classroom.expansion.expand import Expansion, expand
-from symad.classroom.expansion.page_formulas import Along
-from symad.classroom.workbench.code_listing import code_listing
-from symad.classroom.workbench.error_range import ErrorRange, error_range, losses
 from symad.classroom.workbench.links import Links, Numbers
-from symad.classroom.workbench.program_listing import ProgramListing
-from symad.classroom.workbench.questions import TRANSFORMS, Question
-from symad.classroom.workbench.study import Study
+from symad.classroom.workbench.page_results import ErrorRange, ProgramListing, code_listing, error_range, losses
+from symad.classroom.workbench.questions import TRANSFORMS, Question, Study
 from symad.classroom.workbench.titles import EXPORTS, TITLES
 from symad.derivatives.level import Epsilon
 from symad.display import html
@@ -84,9 +80,13 @@ def answer(study: Study, question: Question, pane: str, progress: Progress) -> d
 
 def exported(study: Study, question: Question, pane: str, suffix: str) -> bytes:
     """Return a pane as a file; ArgumentError for an unknown form."""
-    content = content_of(study, question, pane, lambda stage: None)
+    return file_of(content_of(study, question, pane, lambda stage: None).shown, f"{pane}{suffix}")
+
+
+def file_of(shown: Shown, name: str) -> bytes:
+    """Return what a result is saved as under a name."""
     with tempfile.TemporaryDirectory() as folder:
-        return content.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
+        return shown.save(Path(folder) / name).read_bytes()
 
 
 def content_of(study: Study, question: Question, pane: str, progress: Progress) -> PaneContent:
@@ -118,9 +118,7 @@ def _formula(study: Study, question: Question, progress: Progress) -> PaneConten
     if derivation := _derivation(study, question):
         blocks += derivation
     elif tree_operations(links.plain, rows) <= READ_OPERATIONS:
-        value = _in_shape(to_sympy(links.plain, rows), np.shape(result))
-        blocks.append(Formula(value, _name_of_result(study, question)))
-        _check_result(study, question, list(to_sympy(links.plain, rows)))
+        blocks.append(_result(study, question, list(to_sympy(links.plain, rows)), np.shape(result)))
     blocks.append(Paragraph((f"At {at}: ", Marked(_numbers(result), "strong"))))
     statement = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
     blocks.append(Paragraph(Marked(f"{statement}, {counted(len(explanation.levels), 'level')}.", "muted")))
@@ -144,12 +142,16 @@ def _derivation(study: Study, question: Question) -> Document:
     return (*lines, last)
 
 
-def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:
-    """Raise InvariantError for a result that is not the derivative of the formula."""
-    expression, symbols = study.subject.expression, study.subject.symbols
-    order = 0 if question.transform == "value" else study.order
-    if expression is not None and question.transform in WHOLE and len(entries) == len(symbols) ** order:
-        check_entries(entries, order, Definitions("f", symbols, expression))
+def _result(study: Study, question: Question, entries: Sequence[sp.Expr], shape: tuple[int, ...]) -> Formula:
+    """Return the result, f''(x) for one variable; InvariantError where it is not the derivative of the formula."""
+    expression, symbols, left = study.subject.expression, study.subject.symbols, sp.Symbol("result")
+    if expression is not None and question.transform in WHOLE:
+        order = 0 if question.transform == "value" else study.order
+        if len(entries) == len(symbols) ** order:
+            check_entries(entries, order, Definitions("f", symbols, expression))
+        if len(symbols) == 1:
+            left = Along(sp.Symbol("f"), sp.Integer(order), symbols[0])
+    return Formula(_in_shape(entries, shape), left)
 
 
 def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
@@ -159,15 +161,6 @@ def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
     if len(shape) == 2 and shape[0] * shape[1] == len(written):
         return sp.ImmutableMatrix(*shape, list(written))
     return sp.Tuple(*written)
-
-
-def _name_of_result(study: Study, question: Question) -> sp.Expr:
-    """Return the left side of the result: f''(x) for one variable, else "result"."""
-    symbols = study.subject.symbols
-    if len(symbols) == 1 and question.transform in WHOLE and study.subject.expression is not None:
-        order = 0 if question.transform == "value" else study.order
-        return Along(sp.Symbol("f"), sp.Integer(order), symbols[0])
-    return sp.Symbol("result")
 
 
 def _numbers(result: Any) -> str:
@@ -213,17 +206,15 @@ def _graph(study: Study, question: Question, progress: Progress) -> PaneContent:
     explanation, links = study.explanation, study.links
     book = explanation.book
     nodes = range(len(book.graph))
-    marks: dict[int, tuple[Mark, ...]] = {
-        node: tuple((role.kind, role.level) for role in book.history.roles(node)) for node in nodes
-    }
+    marks = marks_of(book.history, nodes)
     levels = {node: " ".join(dict.fromkeys(f"L{level}" for _, level in marks[node] if level)) for node in nodes}
     known = {node for node in nodes if book.knows(node)}
     outputs = explanation.outputs
     results = ("result",) if len(outputs) == 1 else tuple(f"[{k}]" for k in range(len(outputs)))
     names = {node: book.name(node) for node in known if book.is_line(node) or node in book.inputs}
     marks_of_nodes = {node: f"{links.of_node(node)} {levels[node]}".strip() for node in known}
-    source = DrawnGraph(book.graph, outputs, results, marks, names, marks_of_nodes)
-    shown = drawing_of(source, "both" if question.sharing == "both" else "after")
+    reading = GraphReading(book.graph, outputs, results, marks, names, marks_of_nodes)
+    shown = drawing_of(reading, "both" if question.sharing == "both" else "after")
     return PaneContent(shown, shown.document())
 
 
@@ -257,12 +248,10 @@ def _errors(study: Study, question: Question, progress: Progress) -> PaneContent
         raise ArgumentError(f"variable {index}", do=f"there are {len(subject.flat)}")
     at = subject.flat[index]
     reach = REACH * (1 + abs(at))
-    ends = tuple(
-        float(text) if text else around for text, around in ((question.low, at - reach), (question.high, at + reach))
-    )
+    ends = float(question.low or at - reach), float(question.high or at + reach)
     progress("compiling")
     variable = str(subject.symbols[index])
-    shown = error_range(study.kernel, subject.at, subject.flat, index, ends, variable, progress)  # type: ignore[arg-type]
+    shown = error_range(study.kernel, subject.at, subject.flat, index, ends, variable, progress)
     if (worst := shown.worst) is not None:
         shown = _with_losses(study, shown, [*subject.flat[:index], shown.xs[worst], *subject.flat[index + 1 :]])
     return PaneContent(shown, shown.document(), {"range": list(ends), "variable": variable})

@@ -46,14 +46,14 @@ class Worker:
 class Workshop:
     """The worker processes of a workbench."""
 
-    def __init__(self, file: str, allow_code: bool, seconds: float, count: int = 0) -> None:
+    def __init__(self, file: str, allow_code: bool, seconds: float) -> None:
         self.arguments, self.seconds = (file, allow_code, seconds), seconds
-        self.count = count or max(2, min(4, (os.cpu_count() or 2) + 1))
+        self.count = max(2, min(4, (os.cpu_count() or 2) + 1))
         self._context: BaseContext = _context()
         self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         self._all: list[Worker] = []
         self._lock = threading.Lock()
-        self._waiting = 0
+        self._places = threading.Semaphore(MOST_WAITING)
         self._closed = False
         threading.Thread(target=self._fill, daemon=True).start()
 
@@ -62,16 +62,13 @@ class Workshop:
 
         If the client leaves, the request ends with its process.
         """
-        with self._lock:
-            if self._waiting >= MOST_WAITING:
-                tell({"error": "too many requests at once: try again"})
-                return
-            self._waiting += 1
+        if not self._places.acquire(blocking=False):
+            tell({"error": "too many requests at once: try again"})
+            return
         try:
             worker = self._free(client)
         finally:
-            with self._lock:
-                self._waiting -= 1
+            self._places.release()
         if worker is None:
             return
         kept = False

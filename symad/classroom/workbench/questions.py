@@ -1,4 +1,4 @@
-"""A question from the page: the function, the point and the transform that it asks for."""
+"""A question from the page: function, point and transform; and everything that is computed for it, once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,17 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen import Kernel
 from codegen.records import dataclass
+from symad.classroom.explanation.explain import explain
+from symad.classroom.explanation.explanation_document import Explanation
 from symad.classroom.formulas.given import given
 from symad.classroom.formulas.targets import formula_at, load_function, number_of, of_first_argument
 from symad.classroom.verification.balls import flat_floats
-from symad.classroom.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT
+from symad.classroom.workbench.links import Links
+from symad.classroom.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT, TITLES
+from symad.compiling.native import carry_out
+from symad.compiling.planning import plan
 from symad.errors import ArgumentError
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev, jvp
 from symad.transforms.higher_order import laplacian
@@ -109,19 +116,15 @@ TRANSFORMS: dict[str, Transform] = {
     "derivative": Transform("the derivative of that order, by forward mode", lambda f, x, k: derivative(f, k), 0),
     "grad-grad": Transform(
         "reverse over reverse: the gradient of the gradient; of several variables, of their sum of slopes",
-        _gradient_of_gradient,
-        2,
-    ),
+        _gradient_of_gradient, 2),
     "jvp-grad": Transform(
         "forward over reverse: the gradient along the direction (1, ..., 1), that is the Hessian times it",
-        lambda f, x, k: lambda z: jvp(grad(f), (z,), (_ones(x),))[1],
-        2,
-    ),
+        lambda f, x, k: lambda z: jvp(grad(f), (z,), (_ones(x),))[1], 2),
     "hessian": Transform("all second derivatives", lambda f, x, k: hessian(f), 2),
     "laplacian": Transform("the sum of the pure second derivatives", lambda f, x, k: laplacian(f), 2),
     "jacfwd": Transform("the Jacobian by forward mode", lambda f, x, k: jacfwd(f), 1),
     "jacrev": Transform("the Jacobian by reverse mode", lambda f, x, k: jacrev(f), 1),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -164,11 +167,8 @@ def subject_of(question: Question, file: str = "", allow_code: bool = False) -> 
             raise ArgumentError("no file was opened", do="start it as symad workbench FILE.py:FUNCTION")
         return _of_file(file)
     if not allow_code:
-        raise ArgumentError(
-            "Python code in the page",
-            why="it is not run",
-            do="start the workbench with --allow-code, or type a formula",
-        )
+        do = "start the workbench with --allow-code, or type a formula"
+        raise ArgumentError("Python code in the page", why="it is not run", do=do)
     return _of_code(question.text)
 
 
@@ -222,3 +222,69 @@ def _of_code(text: str) -> Subject:
         path = Path(folder) / "typed.py"
         path.write_text(f"import numpy as np\n{text}\n", encoding="utf-8")
         return _of_file(f"{path}:{names[-1]}")
+
+
+MOST_LEVELS = 4  # of an expansion on the page
+
+
+@dataclass(frozen=True)
+class Study:
+    """The subject of a question and everything derived from it. Each part is computed on first use."""
+
+    question: Question
+    file: str = ""
+    allow_code: bool = False
+
+    @cached_property
+    def subject(self) -> Subject:
+        return subject_of(self.question, self.file, self.allow_code)
+
+    @property
+    def order(self) -> int:
+        """Number of levels that the transform opens."""
+        return TRANSFORMS[self.question.transform].levels or self.question.order
+
+    @cached_property
+    def transformed(self) -> Function:
+        """The chosen derivative as a function."""
+        subject = self.subject
+
+        def f(argument_0: Any) -> Any:  # an automatic name: the page shows the variables instead
+            return subject.function(argument_0)
+
+        f.__name__ = subject.name
+        return TRANSFORMS[self.question.transform].take(f, subject.numbers, self.question.order)
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The explanation of the derivative. Its inputs have the user's names."""
+        subject = self.subject
+        explanation = explain(self.transformed, subject.numbers, detail="all")
+        return explanation.named(subject.symbols, f"{TITLES[self.question.transform]} of {subject.name}")
+
+    @cached_property
+    def links(self) -> Links:
+        """The links between the panes."""
+        return Links(self.explanation, self.subject.flat)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The derivative compiled by LLVM, whose IR is displayed."""
+        return carry_out(plan(self.transformed, self.subject.numbers), tier="llvm")
+
+    def directions(self) -> list[Any]:
+        """Return a direction for each level of the expansion: v, w, ... for each number of the argument."""
+        shape = np.shape(self.subject.argument)
+        taken = {str(symbol) for symbol in self.subject.symbols}
+        letters = [letter for letter in "vwuzstabcd" if letter not in taken]
+        straight = self.question.transform == "derivative"
+        count = min(self.order, MOST_LEVELS)
+        return [_direction(letters[0] if straight else letter, shape) for letter in letters[:count]]
+
+
+def _direction(letter: str, shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return sp.Symbol(letter, real=True)
+    size = int(np.prod(shape))
+    parts = [sp.Symbol(f"{letter}_{k}", real=True) for k in range(1, size + 1)]
+    return np.array(parts, dtype=object).reshape(shape)

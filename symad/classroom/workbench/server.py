@@ -79,15 +79,6 @@ class Workbench(ThreadingHTTPServer):
         """The address of the page."""
         return f"http://{ADDRESS}:{self.port}/{self.token}/"
 
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The host names under which a browser reaches this server."""
-        return f"{ADDRESS}:{self.port}", f"localhost:{self.port}"
-
-    def about(self) -> dict[str, Any]:
-        """Return the settings of the page."""
-        return about(self.file, self.allow_code, titles(), list(topics()))
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that leave. Print any other error as one line, without a traceback."""
         error = sys.exc_info()[1]
@@ -115,9 +106,10 @@ class _Handler(BaseHTTPRequestHandler):
             return
         path, query = parts
         if path in PAGE:
-            self._text(f".{PAGE[path].rpartition('.')[2]}", page_file(PAGE[path]))
+            self._send(page_file(PAGE[path]).encode(), f".{PAGE[path].rpartition('.')[2]}")
         elif path == "about.json":
-            self._text(".json", json.dumps(self.server.about()))
+            settings = about(self.server.file, self.server.allow_code, titles(), list(topics()))
+            self._send(json.dumps(settings).encode(), ".json")
         elif path.startswith("export/"):
             self._export(path.removeprefix("export/"), query)
         else:
@@ -132,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not path.startswith("pane/"):
             self._refused(HTTPStatus.NOT_FOUND, "there is nothing here")
             return
-        self._begin(HTTPStatus.OK, "application/x-ndjson")
+        self._begin(HTTPStatus.OK, {"Content-Type": "application/x-ndjson"})
         request = {"pane": path.removeprefix("pane/"), "question": question}
         self._workshop.carry_out(request, self._line, self.connection)
 
@@ -143,7 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
         _, _, rest = split.path.partition("/")
         token, slash, path = rest.partition("/")
         right = hmac.compare_digest(token.encode(), self.server.token.encode())
-        own = host in self.server.hosts and origin in (None, f"http://{host}")
+        known = host in (f"{name}:{self.server.port}" for name in (ADDRESS, "localhost"))
+        own = known and origin in (None, f"http://{host}")
         if not right or not slash:
             self._refused(HTTPStatus.FORBIDDEN, "the address has a token in it, which was printed when this started")
         elif not own or (path and self.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")):
@@ -181,32 +174,25 @@ class _Handler(BaseHTTPRequestHandler):
         if "file" not in messages[-1]:
             self._refused(HTTPStatus.BAD_REQUEST, messages[-1].get("error", ""))
             return
-        content: bytes = messages[-1]["file"]
         disposition = f'attachment; filename="symad-{pane}.{suffix}"'
-        self._begin(HTTPStatus.OK, TYPES[dot + suffix], {"Content-Disposition": disposition}, len(content))
-        self.wfile.write(content)
+        self._send(messages[-1]["file"], dot + suffix, more={"Content-Disposition": disposition})
 
     def _line(self, message: dict[str, Any]) -> None:
         self.wfile.write(json.dumps(message).encode() + b"\n")
         self.wfile.flush()
 
-    def _text(self, suffix: str, text: str) -> None:
-        content = text.encode()
-        self._begin(HTTPStatus.OK, TYPES[suffix], {}, len(content))
+    def _refused(self, status: HTTPStatus, why: str) -> None:
+        self._send(f"{status.value} {status.phrase}: {why}\n".encode(), ".txt", status)
+
+    def _send(
+        self, content: bytes, suffix: str, status: HTTPStatus = HTTPStatus.OK, more: dict[str, str] | None = None
+    ) -> None:
+        self._begin(status, {"Content-Type": TYPES[suffix], **(more or {}), "Content-Length": str(len(content))})
         self.wfile.write(content)
 
-    def _refused(self, status: HTTPStatus, why: str) -> None:
-        content = f"{status.value} {status.phrase}: {why}\n".encode()
-        self._begin(status, TYPES[".txt"], {}, len(content))
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def _begin(self, status: HTTPStatus, kind: str, more: dict[str, str] | None = None, length: int = -1) -> None:
+    def _begin(self, status: HTTPStatus, headers: dict[str, str]) -> None:
         self.send_response(status)
-        headers = {"Content-Type": kind, **HEADERS, **(more or {})}
-        if length >= 0:
-            headers["Content-Length"] = str(length)
-        for name, value in headers.items():
+        for name, value in {**headers, **HEADERS}.items():
             self.send_header(name, value)
         self.end_headers()
 

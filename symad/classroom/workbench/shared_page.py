@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from graphlib import TopologicalSorter
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -72,16 +73,8 @@ def _page(shared: Mapping[str, Any], practice: str) -> str:
 def _joined() -> str:
     """Return the scripts of the page as one."""
     texts = {name: page_file(f"{name}.js") for name in MODULES}
-    order: list[str] = []
-    stack = [("workbench", False)]
-    while stack:
-        name, ready = stack.pop()
-        if ready and name not in order:
-            order.append(name)
-        elif not ready and name not in order:
-            stack.append((name, True))
-            stack += [(match["module"], False) for match in _IMPORT.finditer(texts[name])]
-    return "\n".join(_module(name, texts[name]) for name in order)
+    imports = {name: [match["module"] for match in _IMPORT.finditer(text)] for name, text in texts.items()}
+    return "\n".join(_module(name, texts[name]) for name in TopologicalSorter(imports).static_order())
 
 
 def _module(name: str, text: str) -> str:

@@ -216,7 +216,7 @@ def test_what_no_renderer_knows_is_refused() -> None:
 
 def printed(document: Document, **settings: object) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=60, force_terminal=True, **settings).print(terminal.renderable(document))  # type: ignore[arg-type]
+    Console(file=stream, width=60, force_terminal=True, **settings).print(terminal.Rendering(document))  # type: ignore[arg-type]
     return stream.getvalue()
 
 
@@ -240,7 +240,7 @@ def test_rich_in_ascii() -> None:
         encoding = "ascii"
 
     stream = Ascii()
-    Console(file=stream, width=60).print(terminal.renderable(ALL))
+    Console(file=stream, width=60).print(terminal.Rendering(ALL))
     assert stream.getvalue().isascii()
 
 

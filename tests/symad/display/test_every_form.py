@@ -20,15 +20,13 @@ from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.comparison.compare import step_errors
 from symad.classroom.confusion.exhibit import exhibit
 from symad.classroom.expansion.expand import Expansion
-from symad.classroom.explanation.explain import Explanation
+from symad.classroom.explanation.explanation_document import Explanation
 from symad.classroom.grading.class_grading import GradedClass, grade_class
 from symad.classroom.grading.question import question_of
 from symad.classroom.lessons.lesson import lesson
 from symad.classroom.workbench.panes import content_of
-from symad.classroom.workbench.questions import Question
-from symad.classroom.workbench.study import Study
-from symad.commands.build_stages import Stopwatch
-from symad.commands.hessian import HessianStudy, study
+from symad.classroom.workbench.questions import Question, Study
+from symad.commands.hessian import HessianStudy, Stopwatch, study
 from symad.display.shown import Shown
 from symad.tracing.trace import trace_structured
 from tests.support.display_checks import balanced, parsed

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 import symad as sa
 from codegen.visible import visible
-from symad.display import markdown, notebook
+from symad.display import notebook
 from symad.display.document import (
     Code,
     Columns,
@@ -71,20 +71,20 @@ def test_hostile_names_are_text(name: str) -> None:
     """As prose, in a table, in a heading, in code and in a formula: what is read is what was written."""
     seen = " ".join(visible(name).split("\n")).strip()
     for block in (Paragraph(name), Paragraph(Marked(name, "strong")), Heading(name), Folded(name, ())):
-        assert words(checked(markdown.body((block,)))) == seen
-    html = checked(markdown.body((Table(("a", name), ((name, sp.Symbol(name)), (x, name))),)))
+        assert words(checked(notebook.body((block,)))) == seen
+    html = checked(notebook.body((Table(("a", name), ((name, sp.Symbol(name)), (x, name))),)))
     assert html.count("<td") == 4
     assert html.count("<th ") == 2
-    html = checked(markdown.body((Code(name),)))
+    html = checked(notebook.body((Code(name),)))
     assert html.count("<pre>") == 1
     assert unescape(re.sub(r"</?(pre|code)[^>]*>", "", html)).strip() == visible(name).strip()
     symbol, function = sp.Symbol(name), sp.Function(visible(name))
-    checked(markdown.body((Formula(symbol**2 + function(symbol), symbol, (name, symbol)),)))
+    checked(notebook.body((Formula(symbol**2 + function(symbol), symbol, (name, symbol)),)))
 
 
 @pytest.mark.parametrize("start", ["1. a", "1) a", "- a", "+ a", "* a", "> a", "# a", "    a", "---", "===", "| a |"])
 def test_a_line_is_no_markup(start: str) -> None:
-    html = checked(markdown.body((Paragraph("b"), Paragraph(start))))
+    html = checked(notebook.body((Paragraph("b"), Paragraph(start))))
     assert html.startswith("<p>b</p>\n<p>")
     assert words(html.removeprefix("<p>b</p>")) == start.strip()
 
@@ -102,7 +102,7 @@ def test_each_block_is_read_as_what_it_is() -> None:
         Columns(((Paragraph("left"),), (Paragraph("right"),))),
         Folded("more", (Paragraph("inside"), Formula(x))),
     )
-    first, second = markdown.sections(document)
+    first, second = notebook.sections(document)
     assert checked(first) == ("<h1>A root</h1>\n<p>of MATH, that is MATH<strong>: certain</strong></p>\n<p>MATH</p>\n")
     assert read(first)[1] == ["x", r"\sqrt{x}", r"y = \sqrt{x} \qquad \text{by }x"]
     html = checked(second)
@@ -118,14 +118,14 @@ def test_each_block_is_read_as_what_it_is() -> None:
 
 def test_a_long_sum_has_several_lines() -> None:
     total = sum(sp.sin(k * x) for k in range(1, 40))
-    (formula,) = read(markdown.body((Formula(total, sp.Symbol("s")),)))[1]
+    (formula,) = read(notebook.body((Formula(total, sp.Symbol("s")),)))[1]
     assert formula.count(r"\\") >= 2
     assert balanced(formula)
 
 
 def test_bars_do_not_end_a_cell() -> None:
     html = checked(
-        markdown.body(
+        notebook.body(
             (
                 Table(
                     (),

@@ -15,7 +15,7 @@ import pytest
 import rich
 import sympy as sp
 
-from symad.classroom.drawing.boxes import Diagram, GraphReading, diagram_of
+from symad.classroom.drawing.boxes import Diagram, diagram_of
 from symad.classroom.drawing.draw import draw, source_of
 from symad.classroom.drawing.render import HEIGHT, PlacedDiagram, place
 from symad.errors import ArgumentError
@@ -114,7 +114,7 @@ def test_arrows_run_through_no_box(case) -> None:
 def test_every_operation_has_one_box(case) -> None:
     f, x = case
     traced = trace(f, x)
-    diagram = diagram_of(GraphReading(source_of(f, (x,))))
+    diagram = diagram_of(source_of(f, (x,)))
     operations = [box for box in diagram.boxes if box.kind == "operation"]
     assert len(operations) == diagram.operations == traced.count_ops()
     assert len({box.name for box in operations}) == len(operations)
@@ -122,7 +122,7 @@ def test_every_operation_has_one_box(case) -> None:
 
 
 def test_uses_are_those_of_the_formulas(case) -> None:
-    diagram = diagram_of(GraphReading(source_of(case[0], (case[1],))))
+    diagram = diagram_of(source_of(case[0], (case[1],)))
     words = Counter(word for box in diagram.boxes for word in re.findall(r"\w+", box.formula.partition(" = ")[2]))
     for number, box in enumerate(diagram.boxes):
         if box.kind == "operation":
@@ -365,6 +365,6 @@ def test_the_picture_is_the_same_in_every_process() -> None:
 
 
 def test_the_aliases_of_an_input_share_its_box() -> None:
-    reading = GraphReading(source_of(grad(grad(lambda x: x**3)), (1.0,)))
+    reading = source_of(grad(grad(lambda x: x**3)), (1.0,))
     assert len(reading.seen_as) == 2
     assert [reading.box(node).label for node in reading.nodes] == ["x", "2 ×", "3 ×"]

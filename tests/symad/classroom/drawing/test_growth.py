@@ -11,8 +11,8 @@ import sympy as sp
 
 import symad.classroom.drawing.growth as growing
 from codegen.heads import Alias
+from symad.classroom.drawing.boxes import count_label
 from symad.classroom.drawing.growth import growth
-from symad.classroom.drawing.labels import count_label
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.trace import to_program, trace
 from symad.transforms.first_order import derivative

@@ -17,6 +17,7 @@ from symad.classroom.drawing.drawing import Drawing
 from symad.classroom.drawing.frames import frames_of, times
 from symad.classroom.drawing.render import place
 from symad.compiling.native import compile
+from symad.display.latex import tikz_of
 from symad.errors import ArgumentError
 from symad.transforms.first_order import grad, hessian
 
@@ -199,4 +200,4 @@ def test_a_matrix_operation_is_one_box_with_its_formula() -> None:
     labels = [box.label for box in drawing.frames[0].diagram.boxes]
     found = [label for label in labels if " w" in label or "det" in label]
     assert found == ["c0 w1", "w1ᵀ w1", "log |det w3|", "w4 w2"]  # no workspace has the name of an input
-    assert r"$^{\mathsf T}$" in drawing.canvas.tikz()
+    assert r"$^{\mathsf T}$" in tikz_of(drawing.canvas.svg())

@@ -9,11 +9,10 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.classroom.expansion.book import Level, why_not
-from symad.classroom.expansion.book_levels import Book
+from symad.classroom.expansion.book import Book, Level, why_not
 from symad.classroom.expansion.epsilon import Nested
 from symad.classroom.expansion.expand import Expansion, expand
-from symad.classroom.expansion.notes import written
+from symad.classroom.expansion.expansion_values import written
 from symad.classroom.expansion.page import READ
 from symad.derivatives.level import Epsilon
 from symad.display.notation import STROKE, Nothing, Struck
@@ -79,9 +78,9 @@ def test_every_line_holds_up_to_what_is_struck(case: str) -> None:
     book = book_of(expand(*BY_HAND[case], style="book"))
     checked = 0
     for level in book.levels:
-        eps, left = plain(level.level.eps), None
-        for line in level.lines:
-            left = line.left if line.left is not None else left
+        eps, left = plain(level.eps), None
+        for line in level.written:
+            left = left if isinstance(line.left, Nothing) else line.left
             gap = plain(left) - plain(line.right)
             for order in range(3 if line.right.has(Struck) else 2):
                 assert value(gap.diff(eps, order).subs(eps, 0)) == pytest.approx(0, abs=1e-12), (line, order)

@@ -9,11 +9,10 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.classroom.confusion.own_confusion import own_exhibit
-from symad.classroom.workbench.error_range import POINTS, error_range
+from symad.classroom.confusion.exhibit import own_exhibit
+from symad.classroom.workbench.page_results import POINTS, error_range
 from symad.classroom.workbench.panes import answer
-from symad.classroom.workbench.questions import Question
-from symad.classroom.workbench.study import Study
+from symad.classroom.workbench.questions import Question, Study
 from symad.errors import ArgumentError
 
 

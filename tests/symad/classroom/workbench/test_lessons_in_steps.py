@@ -12,8 +12,7 @@ import pytest
 
 from symad.classroom.lessons.lesson import read_steps
 from symad.classroom.lessons.lesson_cells import titles
-from symad.classroom.workbench.desk import Desk
-from symad.classroom.workbench.lesson_pane import FORMS, beside
+from symad.classroom.workbench.desk import FORMS, Desk, beside
 from symad.errors import ArgumentError
 from tests.support.accessibility import violations
 from tests.support.browser import Browser, Page
@@ -250,7 +249,7 @@ def test_an_error_in_a_lesson_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         yield read_steps(number)[0]
         raise ArgumentError("symad[draw] is not installed")
 
-    monkeypatch.setattr("symad.classroom.workbench.lesson_pane.run_steps", broken)
+    monkeypatch.setattr("symad.classroom.workbench.desk.run_steps", broken)
     messages: list[dict[str, Any]] = []
     told = Desk("", allow_code=False, seconds=9).carried_out({"pane": "lesson-2", "question": {}}, messages.append)
     assert told == {"error": "symad[draw] is not installed"}

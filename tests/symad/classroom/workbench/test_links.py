@@ -10,10 +10,9 @@ import sympy as sp
 
 from symad.classroom.code_reading.llvm_lines import Machine, body_of
 from symad.classroom.code_reading.located_code import instructions_of, located_assembly
+from symad.classroom.workbench.page_results import ProgramListing
 from symad.classroom.workbench.panes import PANES, answer, content_of
-from symad.classroom.workbench.program_listing import ProgramListing
-from symad.classroom.workbench.questions import TRANSFORMS, Question
-from symad.classroom.workbench.study import Study
+from symad.classroom.workbench.questions import TRANSFORMS, Question, Study
 from symad.classroom.workbench.titles import PANES as NAMES, TITLES
 
 FORMULAS = ["x*sin(x)", "exp(x*sin(x))", "sin(x*y)", "x/(1+x^2)", "log(x)*sqrt(x^2+1)+Abs(x)", "tanh(x*y)/(x+y^2)"]

@@ -11,8 +11,7 @@ import pytest
 
 import symad as sa
 from symad.classroom.workbench.desk import Desk
-from symad.classroom.workbench.questions import TRANSFORMS, Question, point_of, question_of, subject_of
-from symad.classroom.workbench.study import Study
+from symad.classroom.workbench.questions import TRANSFORMS, Question, Study, point_of, question_of, subject_of
 from symad.errors import ArgumentError
 from tests.support.workbench import Bench
 
