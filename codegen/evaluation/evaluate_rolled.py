@@ -16,8 +16,8 @@ from codegen.errors import ArgumentError
 from codegen.evaluation.column_functions import evaluate_columns
 from codegen.evaluation.interpret import FLOATS
 from codegen.evaluation.matrix_numbers import matrix_numbers
-from codegen.ir.execution_order import place_in, places_in, regions_in_time
 from codegen.ir.program import reachable
+from codegen.ir.readdress import place_in, places_in, regions_in_time
 from codegen.ir.region import Region, Result, RolledProgram
 from codegen.limits import check
 

@@ -82,17 +82,14 @@ class ProgramText:
 
     def steps(self, steps: Sequence[Step], depth: int) -> Iterator[str]:
         """The lines of steps, those of nests further in."""
-        stack: list[tuple[Step, int]] = [(step, depth) for step in reversed(steps)]
-        while stack:
-            step, depth = stack.pop()
+        for step in steps:
             if isinstance(step, Region):
-                lines = self.region(step, depth)
+                yield from ("    " * depth + line for line in self.region(step))
             else:
-                stack += [(inner, depth + 1) for inner in reversed(step.steps)]
-                lines = [f"for {_round(depth)} in range({step.count:,}):".replace(",", "_")]
-            yield from ("    " * depth + line for line in lines)
+                yield "    " * depth + f"for {_round(depth)} in range({step.count:_}):"
+                yield from self.steps(step.steps, depth + 1)
 
-    def region(self, region: Region, depth: int) -> list[str]:
+    def region(self, region: Region) -> list[str]:
         """The lines of one region."""
         if region.matrix is not None:
             return [self.matrix(region, region.matrix)]

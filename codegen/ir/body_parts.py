@@ -8,10 +8,9 @@ from functools import partial
 
 import sympy as sp
 
-from codegen.ir.copy_rows import body_of, copied, program_over
+from codegen.ir.copy_rows import BodyRows, copied, program_over
 from codegen.ir.program import Program, reachable
 from codegen.ir.region import Carry, Gather, Kind, Region, Result
-from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Table
 from codegen.records import dataclass
 
@@ -37,9 +36,9 @@ def body_part(
     >>> part.operands, part.outputs[0].rows, part.outputs[1].rows
     ([(), (), (0, 0)], (2,), (1,))
     """
-    table = RowTable()
     numbers = [*slots, *range(len(body.inputs), len(body.inputs) + further)]
-    leaves = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(numbers)}
+    table = BodyRows(len(numbers))
+    leaves = dict(zip(numbers, table.slots, strict=True))
     leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
     rows = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
     copied(body, [row_of(body, output) for output in outputs if output is not None and output >= 0], table, rows)
@@ -47,7 +46,7 @@ def body_part(
         table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
         for output in outputs
     ]
-    return body_of(table, (f"s{k}" for k in range(len(numbers))), results, body.name)
+    return table.body(results, body.name)
 
 
 def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
@@ -116,8 +115,8 @@ def outputs_of(region: Region) -> list[tuple[int, Result]]:
 
 def identities(count: int) -> Program:
     """Return the body whose outputs are its slots."""
-    names, table = [f"s{k}" for k in range(count)], RowTable()
-    return body_of(table, names, [table.leaf(sp.Symbol(name, real=True)) for name in names], "copy")
+    rows = BodyRows(count)
+    return rows.body(rows.slots, "copy")
 
 
 IDENTITY = identities(1)

@@ -78,10 +78,29 @@ def program_over(
     inner = needed(rows, targets, set(slots))
     read = {*targets, *chain.from_iterable(rows.operands[row] for row in inner)}
     used = [number for number, slot in enumerate(slots) if slot in read]
-    table, names = RowTable(), [f"s{k}" for k in range(len(used))]
-    row_of = {slots[number]: table.leaf(sp.Symbol(s, real=True)) for number, s in zip(used, names, strict=True)}
+    table = BodyRows(len(used))
+    row_of = dict(zip([slots[number] for number in used], table.slots, strict=True))
     copy_rows(rows, inner, table, row_of)
-    return body_of(table, names, [row_of[row] for row in targets], name), used
+    return table.body([row_of[row] for row in targets], name), used
+
+
+class BodyRows(RowTable):
+    """The rows of a body under construction; the first are its slots.
+
+    >>> rows = BodyRows(2)
+    >>> rows.body([rows.pair(sp.Mul, *rows.slots)], "product").operands
+    [(), (), (0, 1)]
+    """
+
+    slots: list[int]
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.slots = [self.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(count)]
+
+    def body(self, outputs: Iterable[int], name: str = "body") -> Program:
+        """Return the program of these outputs, which are scalars as the slots are."""
+        return body_of(self, (f"s{k}" for k in range(len(self.slots))), outputs, name)
 
 
 def body_of(table: RowTable, slots: Iterable[str], outputs: Iterable[int], name: str) -> Program:

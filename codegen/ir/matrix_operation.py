@@ -28,14 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from inspect import signature
 from typing import Literal, get_args
 
 import sympy as sp
 
 from codegen.errors import ArgumentError
-from codegen.ir.copy_rows import body_of
+from codegen.ir.copy_rows import BodyRows
 from codegen.ir.program import Program
-from codegen.ir.row_table import RowTable
 from codegen.records import dataclass
 
 MatrixKind = Literal[
@@ -48,10 +48,26 @@ WITHOUT_LOOPS: frozenset[MatrixKind] = frozenset({"eigen", "singular", "exponent
 OWN: frozenset[MatrixKind] = frozenset({"order", "insertion", "insertion_right", "gather", "scatter"})
 CONSTANT: frozenset[MatrixKind] = frozenset({"order", "insertion", "insertion_right"})  # between jumps
 MOVING: frozenset[MatrixKind] = frozenset({"gather", "scatter"})  # linear, whatever the places are
-_SIZES: dict[MatrixKind, int] = {
-    "product": 4, "triangular": 2, "solve": 2, "qr": 2, "singular": 2,
-    "order": 2, "insertion": 2, "insertion_right": 2, "gather": 3, "scatter": 3,
-}  # fmt: skip  # others have one
+# By the sizes: the numbers of entries of operands, and of results.
+_ENTRIES: dict[MatrixKind, Callable[..., tuple[tuple[int, ...], tuple[int, ...]]]] = {
+    "product": lambda number, rows, inner, columns: (
+        (number * rows * inner, number * inner * columns), (number * rows * columns,)
+    ),
+    "cholesky": lambda n: ((n * n,), (n * n,)),
+    "triangular": lambda n, sides: ((n * n, n * sides), (n * sides,)),
+    "solve": lambda n, sides: ((n * n, n * sides), (n * sides,)),
+    "determinant": lambda n: ((n * n,), (1,)),
+    "log_determinant": lambda n: ((n * n,), (1, 1)),
+    "qr": lambda m, n: ((m * n,), (m * n, n * n)),
+    "eigen": lambda n: ((n * n,), (n, n * n)),
+    "singular": lambda m, n: ((m * n,), (m * min(m, n), min(m, n), n * min(m, n))),
+    "exponential": lambda n: ((n * n,), (n * n,)),
+    "order": lambda rows, n: ((rows * n,), (rows * n,)),
+    "insertion": lambda n, m: ((n, m), (m,)),
+    "insertion_right": lambda n, m: ((n, m), (m,)),
+    "gather": lambda rows, n, m: ((rows * n, rows * m), (rows * m,)),
+    "scatter": lambda rows, n, m: ((rows * m, rows * m), (rows * n,)),
+}  # fmt: skip
 _CUBES = {
     "determinant": 2 / 3, "log_determinant": 2 / 3, "solve": 2 / 3, "cholesky": 1 / 3, "eigen": 9, "exponential": 24,
 }  # fmt: skip  # of rows
@@ -83,37 +99,19 @@ class MatrixOperation:
     transposed: tuple[bool, bool] = (False, False)  # of a product both operands, else the first
 
     def __post_init__(self) -> None:
-        fits = len(self.sizes) == _SIZES.get(self.kind, 1) and min(self.sizes) >= 1
+        fits = len(self.sizes) == len(signature(_ENTRIES[self.kind]).parameters) and min(self.sizes) >= 1
         if not fits or (self.kind == "qr" and self.sizes[0] < self.sizes[1]):
             raise ArgumentError(f"a matrix operation {self.kind} of sizes {self.sizes}")
 
     @property
     def operands(self) -> tuple[int, ...]:
         """The numbers of entries of its operands."""
-        if self.kind == "product":
-            number, rows, inner, columns = self.sizes
-            return number * rows * inner, number * inner * columns
-        n = self.sizes[0]
-        if self.kind in _BY_PLACES:
-            return _BY_PLACES[self.kind](*self.sizes)[:-1]
-        if self.kind in ("qr", "singular"):
-            return (n * self.sizes[1],)
-        return (n * n, n * self.sizes[1]) if len(self.sizes) > 1 else (n * n,)
+        return _ENTRIES[self.kind](*self.sizes)[0]
 
     @property
     def results(self) -> tuple[int, ...]:
         """The numbers of entries of its results."""
-        if self.kind == "product":
-            number, rows, _, columns = self.sizes
-            return (number * rows * columns,)
-        if self.kind in _BY_PLACES:
-            return _BY_PLACES[self.kind](*self.sizes)[-1:]
-        n, other = self.sizes[0], self.sizes[-1]
-        by_kind = {
-            "cholesky": (n * n,), "determinant": (1,), "log_determinant": (1, 1), "eigen": (n, n * n),
-            "qr": (n * other, other**2), "singular": (n * min(n, other), min(n, other), other * min(n, other)),
-        }  # fmt: skip
-        return by_kind.get(self.kind, (n * other,))
+        return _ENTRIES[self.kind](*self.sizes)[1]
 
     @property
     def operations(self) -> int:
@@ -175,26 +173,15 @@ class MatrixOperation:
     @property
     def body(self) -> Program:
         """The body of its region: the dependences of results on operands, and whether these are smooth."""
-        return _body(self.kind)
-
-
-_BY_PLACES: dict[str, Callable[..., tuple[int, ...]]] = {  # numbers of entries of operands, then of the result
-    "order": lambda rows, n: (rows * n, rows * n),
-    "insertion": lambda n, m: (n, m, m),
-    "insertion_right": lambda n, m: (n, m, m),
-    "gather": lambda rows, n, m: (rows * n, rows * m, rows * m),
-    "scatter": lambda rows, n, m: (rows * m, rows * m, rows * n),
-}
-_OF_TWO = {"product", "triangular", "solve", "insertion", "insertion_right", "gather", "scatter"}
+        return _body(self.kind, len(self.operands))
 
 
 @cache
-def _body(kind: MatrixKind) -> Program:
-    rows = RowTable()
-    slots = [rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(1 + (kind in _OF_TWO))]
-    first, last = slots[0], slots[-1]
+def _body(kind: MatrixKind, operands: int) -> Program:
+    rows = BodyRows(operands)
+    first, last = rows.slots[0], rows.slots[-1]
     if kind in CONSTANT:
-        signs = [rows.row(sp.sign, (slot,)) for slot in slots]
+        signs = [rows.row(sp.sign, (slot,)) for slot in rows.slots]
         results = signs if len(signs) == 1 else [rows.canonical(sp.Add, tuple(signs))]
     elif kind in OWN:
         results = [rows.canonical(sp.Mul, (first, rows.row(sp.sign, (last,))))]
@@ -210,4 +197,4 @@ def _body(kind: MatrixKind) -> Program:
         results = [rows.row(sp.log, (first,)), rows.row(sp.sign, (first,))]
     else:
         results = [rows.canonical(sp.Mul, (last, rows.row(sp.Pow, (first, rows.leaf(sp.Integer(-1))))))]
-    return body_of(rows, (f"slot_{k}" for k in range(len(slots))), results, kind)
+    return rows.body(results, kind)

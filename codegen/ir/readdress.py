@@ -1,4 +1,4 @@
-"""Move the buffer accesses of a rolled program to other places.
+"""Walk through the steps of a rolled program: move its accesses, follow its order of execution, share equal bodies.
 
 A use is a gather of a slot, the initial value of a carry, or a result: a buffer, and a table of places in it. Passes
 that move, renumber, expand or contract buffers, or cut the rounds of loops, give a function of uses (`Where`).
@@ -10,8 +10,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+import numpy as np
+
+from codegen.ir.program import Program, atom_key
 from codegen.ir.region import Carry, Gather, Nest, Region, Result, Step, regions_of
-from codegen.ir.tables import Affine, Indexed, Table
+from codegen.ir.tables import Affine, Indexed, Places, Table
 
 Where: TypeAlias = Callable[[int, Table], tuple[int, Table]]  # of a buffer and the places that are used in it
 
@@ -127,3 +130,96 @@ def repetitions(table: Affine, first: int, count: int, depth: int | None = None)
     """
     shifts = table.shifts if depth is None else (*shifts_to(table, depth), table.step * count)
     return Affine(table.start + table.step * first, table.step, count, shifts)
+
+
+def interned(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the steps with one object for all equal bodies: row by row, to the bits of their constants.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> bodies = [program_from_sympy([x], [x + value]) for value in (2, 2, 2.0)]
+    >>> first, second, third = interned([Region(body, 1, (), ()) for body in bodies])
+    >>> second.body is first.body, third.body is first.body
+    (True, False)
+    """
+    first: dict[Hashable, Program] = {}
+    shared: dict[int, tuple[Program, Program]] = {}  # by the id of a body, which is kept
+
+    def change(region: Region) -> Region:
+        body = region.body
+        if id(body) not in shared:
+            atoms = tuple((row, atom_key(atom)) for row, atom in body.atoms.items())
+            key = tuple(map(id, body.heads)), tuple(body.operands), atoms, body.inputs, body.outputs, body.name
+            shared[id(body)] = body, first.setdefault(key, body)
+        same = shared[id(body)][1]
+        return region if same is body else replace(region, body=same)
+
+    return each_region(steps, change)
+
+
+def regions_in_time(steps: Sequence[Step], rounds: tuple[int, ...] = ()) -> Iterator[tuple[Region, tuple[int, ...]]]:
+    """Return every region each time it runs, with the `rounds` of the nests around it, the outermost first.
+
+    >>> from codegen.ir.program import Program
+    >>> from codegen.ir.region import Nest
+    >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
+    >>> [rounds for _, rounds in regions_in_time([region, Nest(2, (region, Nest(1, (region,))))])]
+    [(), (0,), (0, 0), (1,), (1, 0)]
+    """
+    for step in steps:
+        if isinstance(step, Region):
+            yield step, rounds
+        else:
+            for k in range(step.count):
+                yield from regions_in_time(step.steps, (*rounds, k))
+
+
+def places_in(table: Table, rounds: Sequence[int], block: slice) -> Places:
+    """Return the places of some repetitions in a round of the nests around.
+
+    >>> places_in(Affine(0, 1, 3, (10, 100)), (2, 1), slice(0, 2))
+    array([120, 121])
+    """
+    moved = sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
+    if isinstance(table, Affine):
+        return table.start + moved + table.step * np.arange(block.start, block.stop, dtype=np.int64)
+    return table.index[block] + moved
+
+
+def place_in(table: Table, rounds: Sequence[int]) -> int:
+    """Return the first place of a table in a round of the nests around."""
+    return table.first + sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
+
+
+def all_places(table: Table, counts: Sequence[int]) -> Places:
+    """Return the places of a table in all rounds of the nests around.
+
+    >>> all_places(Affine(0, 1, 2, (10,)), (3,)).tolist()
+    [0, 1, 10, 11, 20, 21]
+    """
+    places = table.places()
+    for depth in reversed(range(len(counts))):
+        rounds = shift_at(table, depth) * np.arange(counts[depth], dtype=np.int64)
+        places = (rounds[:, None] + places[None, :]).ravel()
+    return places
+
+
+def filled_before_use(steps: Sequence[Step]) -> set[int]:
+    """Return the buffers that are used outside of nests only, and written before they are read.
+
+    >>> from codegen.ir.body_parts import copy
+    >>> from codegen.ir.region import Gather
+    >>> from codegen.ir.tables import Affine
+    >>> first, second = [copy(Gather(k, Affine(0, 1, 4)), k + 1, Affine(0, 1, 4)) for k in range(2)]
+    >>> filled_before_use([first, second]), filled_before_use([second, first])
+    ({1, 2}, {2})
+    """
+    read = set[int]()
+    filled = {use.buffer for step in steps if isinstance(step, Region) for use in step.results}
+    for step in steps:
+        for region, counts in regions_of([step]):
+            reads, results = {use.buffer for use in region.reads}, {use.buffer for use in region.results}
+            filled -= (reads | results) if counts else (results & read)
+            read |= reads
+    return filled

@@ -10,8 +10,8 @@ import sympy as sp
 from codegen.errors import InvariantError, LimitError
 from codegen.heads import Alias, negative_zero
 from codegen.ir.copy_rows import copy_rows
-from codegen.ir.execution_order import place_in, places_in, regions_in_time
 from codegen.ir.program import Head, Output, Program, reachable
+from codegen.ir.readdress import place_in, places_in, regions_in_time
 from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.ir.row_table import RowTable
 from codegen.ir.strictness import checked

@@ -20,9 +20,8 @@ from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Loop, Nodes, StraightError, joined
-from codegen.loops.place.buffers import Arrays
+from codegen.loops.place.buffers import Arrays, can_be_nest
 from codegen.loops.place.place_nodes import place
-from codegen.loops.place.placed_bodies import can_be_nest
 from codegen.pricing.price import rolled_work, unrolled_work
 from codegen.stages import observed, stage
 

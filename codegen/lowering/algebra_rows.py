@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from codegen.ir.machine_rows import Machine, Reference, Row, constant_of, in_range, operands_of
-from codegen.lowering.lower import Lowered
+from codegen.lowering.lower import Lowered, rebuilders
 
 Factors: TypeAlias = tuple[tuple[int, int], ...]  # (row, exponent), ascending by row, no exponent zero
 Monomial: TypeAlias = tuple[float, Factors]  # coefficient and factors
@@ -104,24 +104,10 @@ class Rebuilder:
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.rows, self.uses = lowered, lowered.rows, lowered.uses()
-        self.machine = machine = Machine()
+        self.machine = Machine()
         self.values: dict[int, Reference] = {}
         self.skipped: Container[int] = ()  # rows that are built only as operands
-        self.by_code: dict[str, Callable[[Row], Reference]] = {
-            "add": lambda row: machine.add(self.value(row[1]), self.value(row[2])),
-            "sub": lambda row: machine.sub(self.value(row[1]), self.value(row[2])),
-            "mul": lambda row: machine.mul(self.value(row[1]), self.value(row[2])),
-            "div": lambda row: machine.div(self.value(row[1]), self.value(row[2])),
-            "neg": lambda row: ~self.value(row[1]),
-            "abs": lambda row: machine.abs(self.value(row[1])),
-            "sqrt": lambda row: machine.sqrt(self.value(row[1])),
-            "not": lambda row: machine.invert(self.value(row[1])),
-            "number": lambda row: machine.number(self.value(row[1])),
-            "call": lambda row: machine.call(row[1], [self.value(part) for part in row[2:]]),
-            "compare": lambda row: machine.compare(row[1], self.value(row[2]), self.value(row[3])),
-            "logic": lambda row: machine.logic(row[1], self.value(row[2]), self.value(row[3])),
-            "select": lambda row: machine.select(*[self.value(part) for part in row[1:]]),
-        }
+        self.by_code = rebuilders(self.machine, self.value)
 
     def value(self, index: int) -> Reference:
         """Return the new reference to an old row."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, constant_of, is_truth_row, operands_of, with_operands
@@ -102,15 +103,11 @@ class _HalvesWriter(_Reached):
 
     def _sum(self, mask: int) -> int:
         """Return the sum of the unit vectors of a mask; masks with equal beginnings share partial sums."""
-        done = mask & -mask
-        total = self.seeds[done.bit_length() - 1]
-        while rest := mask ^ done:
-            bit = rest & -rest
-            done |= bit
-            if done in self.sums:
-                total = self.sums[done]
-            else:
-                total = self.sums[done] = self.put(("add", total, self.seeds[bit.bit_length() - 1]), done)
+        total = self.seeds[(mask & -mask).bit_length() - 1]
+        for done, bit in _sums_of(mask):
+            if done not in self.sums:
+                self.sums[done] = self.put(("add", total, self.seeds[bit.bit_length() - 1]), done)
+            total = self.sums[done]
         return total
 
 
@@ -145,7 +142,6 @@ def executed(program: Program, lowered: Lowered) -> Counter[str]:
     start, rows = program.input_count - size, lowered.rows
     columns_of = _Reached(rows, [0] * len(rows), size)
     reached, once, columns = columns_of.reached, Counter[str](), Counter[str]()
-    sums: set[int] = set()
     tests: set[int] = set()
     crossing: set[int] = set()
     for index in lowered.live():
@@ -166,8 +162,7 @@ def executed(program: Program, lowered: Lowered) -> Counter[str]:
                 columns["select"] += 1
                 part, negated = KEPT.get(row[0], (0, False))
                 (columns if negated and reached[row[part]] else once)["neg"] += negated
-    for mask in tests:
-        sums |= _sums_of(mask)
+    sums = {done for mask in tests for done, _ in _sums_of(mask)}
     columns += Counter(compare=len(tests), add=len(sums))
     truths = sum(rows[row][0] not in LEAVES for row in crossing)  # each crosses as a number
     columns["compare"] += truths
@@ -175,16 +170,13 @@ def executed(program: Program, lowered: Lowered) -> Counter[str]:
     return once + _times(columns, -(-size // columns_at_once(program)))
 
 
-def _sums_of(mask: int) -> set[int]:
-    """Return the masks of the partial sums in the test of a mask: of its first two columns, its first three..."""
-    sums, done = set(), mask & -mask
-    rest = mask ^ done
-    while rest:
+def _sums_of(mask: int) -> Iterator[tuple[int, int]]:
+    """Yield the partial sums in the test of a mask, of its first two columns, its first three..., and the bit added."""
+    done = mask & -mask
+    while rest := mask ^ done:
         bit = rest & -rest
-        rest ^= bit
         done |= bit
-        sums.add(done)
-    return sums
+        yield done, bit
 
 
 def executed_halves(program: Program, once: Lowered, columns: Lowered, width: int) -> Counter[str]:

@@ -205,14 +205,36 @@ def _expand(first: Machine, results: Sequence[Reference]) -> tuple[Machine, Sequ
     products = (row[1:] for row in map(rows.__getitem__, live) if row[0] == "mul")
     factors = {part for parts in products for part in parts if rows[part][0] == "power" and uses[part] == 1}
     expander = _Expander(rows, factors, PowerPlan(exponents))
-    write = expander.writers()
+    values = expander.values
+    write = rebuilders(expander.machine, values.__getitem__) | {"mul": expander.product, "power": expander.power}
+    write |= dict.fromkeys(LEAVES, lambda row: expander.machine.row(*row))
     for index in live:
         if index not in factors or expander.denominator(index) is None:
             row = rows[index]
-            expander.values[index] = write[row[0]](row)
+            values[index] = write[row[0]](row)
         # else the product that uses it forms the quotient, or makes the value
-    done = expander.values
-    return expander.machine, [~done[~result] if result < 0 else done[result] for result in results]
+    return expander.machine, [~values[~result] if result < 0 else values[result] for result in results]
+
+
+def rebuilders(machine: Machine, value: Callable[[int], Reference]) -> dict[str, Callable[[Row], Reference]]:
+    """Return functions by code that rebuild a row in another table, where `value` gives its operands."""
+
+    def of_one(make: Callable[[Reference], Reference]) -> Callable[[Row], Reference]:
+        return lambda row: make(value(row[1]))
+
+    def of_two(make: Callable[[Reference, Reference], Reference]) -> Callable[[Row], Reference]:
+        return lambda row: make(value(row[1]), value(row[2]))
+
+    return {
+        "add": of_two(machine.add), "sub": of_two(machine.sub), "mul": of_two(machine.mul), "div": of_two(machine.div),
+        "abs": of_one(machine.abs), "sqrt": of_one(machine.sqrt), "not": of_one(machine.invert),
+        "number": of_one(machine.number),
+        "neg": lambda row: ~value(row[1]),
+        "call": lambda row: machine.call(row[1], [value(part) for part in row[2:]]),
+        "compare": lambda row: machine.compare(row[1], value(row[2]), value(row[3])),
+        "logic": lambda row: machine.logic(row[1], value(row[2]), value(row[3])),
+        "select": lambda row: machine.select(*[value(part) for part in row[1:]]),
+    }  # fmt: skip
 
 
 class _Expander:
@@ -223,27 +245,7 @@ class _Expander:
         self.machine = Machine()
         self.values: dict[int, Reference] = {}
 
-    def writers(self) -> dict[str, Callable[[Row], Reference]]:
-        """Return functions by code that rebuild a row, whose operands have been rebuilt."""
-        machine, values = self.machine, self.values
-        return dict.fromkeys(("const", "input", "true", "false"), lambda row: machine.row(*row)) | {
-            "mul": self._mul,
-            "power": self._power,
-            "add": lambda row: machine.add(values[row[1]], values[row[2]]),
-            "sub": lambda row: machine.sub(values[row[1]], values[row[2]]),
-            "div": lambda row: machine.div(values[row[1]], values[row[2]]),
-            "neg": lambda row: ~values[row[1]],
-            "abs": lambda row: machine.abs(values[row[1]]),
-            "sqrt": lambda row: machine.sqrt(values[row[1]]),
-            "not": lambda row: machine.invert(values[row[1]]),
-            "number": lambda row: machine.number(values[row[1]]),
-            "call": lambda row: machine.call(row[1], [values[part] for part in row[2:]]),
-            "compare": lambda row: machine.compare(row[1], values[row[2]], values[row[3]]),
-            "logic": lambda row: machine.logic(row[1], values[row[2]], values[row[3]]),
-            "select": lambda row: machine.select(*[values[part] for part in row[1:]]),
-        }
-
-    def _power(self, row: Row) -> Reference:
+    def power(self, row: Row) -> Reference:
         return self.plan.expand(self.machine, row[2], self.values[row[2]], row[1])
 
     def denominator(self, index: int) -> Reference | None:
@@ -253,7 +255,7 @@ class _Expander:
         _, exponent, base = self.rows[index]
         return self.plan.denominator(self.machine, base, self.values[base], exponent)
 
-    def _mul(self, row: Row) -> Reference:
+    def product(self, row: Row) -> Reference:
         _, left, right = row
         factors = self.factors
         if left in factors or right in factors:
@@ -261,7 +263,7 @@ class _Expander:
                 denominator = self.denominator(power)
                 if denominator is not None:
                     if other not in self.values:
-                        self.values[other] = self._power(self.rows[other])
+                        self.values[other] = self.power(self.rows[other])
                     return self.machine.div(self.values[other], denominator)
         return self.machine.mul(self.values[left], self.values[right])
 

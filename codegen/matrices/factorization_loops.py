@@ -28,7 +28,7 @@ Place = tuple[int, Table]  # a buffer, and places in it
 
 
 @dataclass
-class _Buffers:
+class LoopBuffers:
     """Buffers in their order: inputs, constants, workspaces, outputs."""
 
     buffers: list[Buffer] = field(default_factory=list)
@@ -70,7 +70,7 @@ def _moving(places: Places, shift: int) -> Table:
     return replace(table(places), shifts=(shift,))
 
 
-def _loop(
+def loop_over(
     slots: Sequence[sp.Symbol], formulas: Sequence[sp.Basic], count: int, reads: Sequence[Place],
     writes: Sequence[Place], kind: Kind = "store",
 ) -> Region:  # fmt: skip
@@ -81,7 +81,7 @@ def _loop(
 
 
 def _copy(count: int, source: Place, target: Place) -> Region:
-    return _loop([A], [A], count, [source], [target])
+    return loop_over([A], [A], count, [source], [target])
 
 
 def cholesky_program(n: int) -> RolledProgram:
@@ -91,7 +91,7 @@ def cholesky_program(n: int) -> RolledProgram:
     >>> [output.shape for output in program.outputs], [step.count for step in program.steps]
     ([(9,)], [9, 3, 9])
     """
-    buffers, square = _Buffers(), n * n
+    buffers, square = LoopBuffers(), n * n
     (source,) = buffers.inputs(square)
     below = buffers.constant(np.tri(n)[::-1])  # a row for each round: 1 for the rest of a column
     matrix, kept, pivots, columns = buffers.workspaces((n + 1) * square, square, n, square)
@@ -100,10 +100,10 @@ def cholesky_program(n: int) -> RolledProgram:
     lower = table(np.maximum(i, j) * n + np.minimum(i, j))
     rounds = Nest(n, (
         _copy(n, (matrix, _run(0, n, square, n)), (kept, _run(0, n, n))),
-        _loop([A], [sp.sqrt(A)], 1, [(kept, _at(0, 1, n))], [(pivots, _at(0, 1, 1))]),
-        _loop([A, B, C], [sp.Piecewise((A / B, sp.Ne(C, 0)), (0, True))], n,
+        loop_over([A], [sp.sqrt(A)], 1, [(kept, _at(0, 1, n))], [(pivots, _at(0, 1, 1))]),
+        loop_over([A, B, C], [sp.Piecewise((A / B, sp.Ne(C, 0)), (0, True))], n,
               [(kept, _run(0, n, n)), (pivots, _at(0, n, 1)), (below, _run(0, n, n))], [(columns, _run(0, n, n))]),
-        _loop([A, B, C], [A - B * C], square,
+        loop_over([A, B, C], [A - B * C], square,
               [(matrix, _run(0, square, square)), (columns, _moving(i, n)), (columns, _moving(j, n))],
               [(matrix, _moving(square + (i - 1) % n * n + (j - 1) % n, square))]),
     ))  # fmt: skip
@@ -121,14 +121,14 @@ def elimination_program(n: int, m: int, transposed: bool = False) -> RolledProgr
     >>> [output.shape for output in program.outputs], [step.count for step in program.steps]
     ([(3,)], [9, 3, 3, 3, 3])
     """
-    buffers = _Buffers()
+    buffers = LoopBuffers()
     source, right = buffers.inputs(n * n, n * m)
     eliminated = _Elimination(buffers, n, m)
     (solved,) = buffers.outputs(n * m)
     steps = eliminated.steps(source, right, transposed)
     end = n * eliminated.size + eliminated.at * eliminated.width + eliminated.side
     reads = [(eliminated.ones, _moving(eliminated.at, n)), (eliminated.matrix, _moving(end, 0))]
-    solutions = _loop([A, B], [MARKED], n * m, reads, [(solved, _moving(eliminated.side * n, 1))], "add")
+    solutions = loop_over([A, B], [MARKED], n * m, reads, [(solved, _moving(eliminated.side * n, 1))], "add")
     return buffers.program("elimination", *steps, Nest(n, (solutions,)))
 
 
@@ -138,7 +138,7 @@ def determinant_program(n: int, *, logarithm: bool) -> RolledProgram:
     >>> [len(determinant_program(3, logarithm=logarithm).outputs) for logarithm in (False, True)]
     [1, 2]
     """
-    buffers = _Buffers()
+    buffers = LoopBuffers()
     (source,) = buffers.inputs(n * n)
     right, unit = buffers.constant(np.zeros(n)), buffers.constant(np.ones(1))
     eliminated = _Elimination(buffers, n, 1)
@@ -151,15 +151,15 @@ def determinant_program(n: int, *, logarithm: bool) -> RolledProgram:
     inverted = sp.Piecewise((1, A > B), (0, True))
     pairs = max(n * (n - 1) // 2, 1)
     reads, target = [(places, first), (places, second)], (swaps, _run(0, pairs, step=0))
-    steps.append(_loop([A, B], [inverted], pairs, reads, [target], "add"))
+    steps.append(loop_over([A, B], [inverted], pairs, reads, [target], "add"))
     factor = sp.sign(A) if logarithm else A
-    chain = _loop([A, B], [B * factor], n, [(pivots, _run(0, n))], [(product, _at(0))], "last")
+    chain = loop_over([A, B], [B * factor], n, [(pivots, _run(0, n))], [(product, _at(0))], "last")
     steps.append(replace(chain, carries=(Carry(0, (Gather(unit, _at(0)),)),)))
     signed = A * (1 - 2 * sp.Mod(B, 2))
-    steps.append(_loop([A, B], [signed], 1, [(product, _at(0)), (swaps, _at(0))], [(outputs[-1], _at(0))]))
+    steps.append(loop_over([A, B], [signed], 1, [(product, _at(0)), (swaps, _at(0))], [(outputs[-1], _at(0))]))
     if logarithm:
         target = outputs[0], _run(0, n, step=0)
-        steps.append(_loop([A], [sp.log(sp.Abs(A))], n, [(pivots, _run(0, n))], [target], "add"))
+        steps.append(loop_over([A], [sp.log(sp.Abs(A))], n, [(pivots, _run(0, n))], [target], "add"))
     return buffers.program("log determinant" if logarithm else "determinant", *steps)
 
 
@@ -167,7 +167,7 @@ def determinant_program(n: int, *, logarithm: bool) -> RolledProgram:
 class _Elimination:
     """The buffers of an elimination of n rows with m right-hand sides beside them."""
 
-    buffers: _Buffers
+    buffers: LoopBuffers
     n: int
     m: int
 
@@ -190,7 +190,7 @@ class _Elimination:
         return (
             _copy(n * n, (source, entries), (self.matrix, table(row * width + column))),
             _copy(n * self.m, (right, table(self.side * n + self.at)), (self.matrix, sides)),
-            _loop([], [sp.S.Zero], n, [], [(self.used, _run(0, n))]),
+            loop_over([], [sp.S.Zero], n, [], [(self.used, _run(0, n))]),
             Nest(n, self.rounds()),
         )  # fmt: skip
 
@@ -203,11 +203,11 @@ class _Elimination:
             _search(n, (kept, _run(0, n, n)), (self.used, _run(0, n, n)), (self.numbers, _run(0, n)), self.start,
                     (self.chosen, _at(0, 1, 1))),
             _marked(n, self.numbers, self.chosen, self.used, ones),
-            _loop([A, B], [MARKED], size, [(ones, _moving(i, n)), (matrix, _run(0, size, size))],
+            loop_over([A, B], [MARKED], size, [(ones, _moving(i, n)), (matrix, _run(0, size, size))],
                   [(self.sums, _moving(j, width))], "add"),
-            _loop([A, B], [A / B], width, [(self.sums, _run(0, width, width)), (self.sums, _at(0, width, width))],
+            loop_over([A, B], [A / B], width, [(self.sums, _run(0, width, width)), (self.sums, _at(0, width, width))],
                   [(self.row, _run(0, width, width))]),
-            _loop([A, B, C, D], [sp.Piecewise((D, sp.Ne(A, 0)), (B - C * D, True))], size,
+            loop_over([A, B, C, D], [sp.Piecewise((D, sp.Ne(A, 0)), (B - C * D, True))], size,
                   [(ones, _moving(i, n)), (matrix, _run(0, size, size)), (kept, _moving(i, n)),
                    (self.row, _moving(j, width))],
                   [(matrix, _moving(size + i * width + (j - 1) % width, size))]),
@@ -221,7 +221,7 @@ def substitution_program(n: int, m: int, transposed: bool = False) -> RolledProg
     >>> [output.shape for output in program.outputs], [step.count for step in program.steps]
     ([(6,)], [6, 3])
     """
-    buffers, size = _Buffers(), n * m
+    buffers, size = LoopBuffers(), n * m
     source, right = buffers.inputs(n * n, size)
     order = np.arange(n)[::-1] if transposed else np.arange(n)  # of the unknowns
     ahead = np.tri(n, k=-1).T[:, ::-1] if transposed else np.tri(n, k=-1).T  # a row for each round: later unknowns
@@ -232,9 +232,9 @@ def substitution_program(n: int, m: int, transposed: bool = False) -> RolledProg
     first, step = int(order[0]), -1 if transposed else 1
     every = np.arange(m) * n + first
     reads = [(left, _moving(every, size + step)), (source, _at(first * (n + 1), m, step * (n + 1)))]
-    quotients = _loop([A, B], [A / B], m, reads, [(solved, _moving(every, step))])
+    quotients = loop_over([A, B], [A / B], m, reads, [(solved, _moving(every, step))])
     factors = _moving(first * n + i, -n) if transposed else _moving(i * n, 1)
-    rest = _loop([A, B, C, D], [sp.Piecewise((A - B * C, sp.Ne(D, 0)), (0, True))], size,
+    rest = loop_over([A, B, C, D], [sp.Piecewise((A - B * C, sp.Ne(D, 0)), (0, True))], size,
                  [(left, _run(0, size, size)), (source, factors), (solved, _moving(side * n + first, step)),
                   (later, _moving(i, n))],
                  [(left, _run(size, size, size))])  # fmt: skip
@@ -251,7 +251,7 @@ def reflections_program(m: int, n: int) -> RolledProgram:
     >>> [output.shape for output in program.outputs], program.steps[2].count
     ([(6,), (4,)], 2)
     """
-    buffers = _Buffers()
+    buffers = LoopBuffers()
     (source,) = buffers.inputs(n * m)
     identity, upper = buffers.constant(np.eye(m)), buffers.constant(np.tri(n))
     reflected = _Reflections(buffers, m, n)
@@ -266,7 +266,7 @@ def reflections_program(m: int, n: int) -> RolledProgram:
         _copy(m * m, (identity, _run(0, m * m)), (matrix, _run(n * m, m * m))),
         Nest(n, reflected.rounds()),
         _copy(n * m, (matrix, table(last + row * m + column)), (outputs[0], table(column * m + row))),
-        _loop([A, B], [MARKED], n * n, reads, [(outputs[1], _run(0, n * n))]),
+        loop_over([A, B], [MARKED], n * n, reads, [(outputs[1], _run(0, n * n))]),
     )
 
 
@@ -274,7 +274,7 @@ def reflections_program(m: int, n: int) -> RolledProgram:
 class _Reflections:
     """The buffers of reflections of n columns of m entries, with m others behind them."""
 
-    buffers: _Buffers
+    buffers: LoopBuffers
     m: int
     n: int
 
@@ -300,16 +300,16 @@ class _Reflections:
         axis = sp.Piecewise((1, sp.Ne(B, 0)), (A / (D - E), sp.Ne(C, 0) & sp.Ne(A, 0)), (0, True))
         return (
             _copy(m, (matrix, _run(0, m, size)), (kept, own)),
-            _loop([A, B], [MARKED], m, [(self.here, own), (kept, own)], [(self.first, same)], "add"),
-            _loop([A, B], [square], m, [(self.below, own), (kept, own)], [(self.squares, same)], "add"),
-            _loop([A, B], [end], 1, [(self.first, single), (self.squares, single)], [(self.ends, single)]),
-            _loop([A, B], [factor], 1, [(self.first, single), (self.ends, single)], [(self.factors, single)]),
-            _loop([A, B, C, D, E], [axis], m,
+            loop_over([A, B], [MARKED], m, [(self.here, own), (kept, own)], [(self.first, same)], "add"),
+            loop_over([A, B], [square], m, [(self.below, own), (kept, own)], [(self.squares, same)], "add"),
+            loop_over([A, B], [end], 1, [(self.first, single), (self.squares, single)], [(self.ends, single)]),
+            loop_over([A, B], [factor], 1, [(self.first, single), (self.ends, single)], [(self.factors, single)]),
+            loop_over([A, B, C, D, E], [axis], m,
                   [(kept, own), (self.here, own), (self.below, own), (self.first, same), (self.ends, same)],
                   [(axes, own)]),
-            _loop([A, B], [A * B], size, [(axes, _moving(row, m)), (matrix, _run(0, size, size))],
+            loop_over([A, B], [A * B], size, [(axes, _moving(row, m)), (matrix, _run(0, size, size))],
                   [(self.inner, _moving(column, width))], "add"),
-            _loop([A, B, C, D], [A - B * C * D], size,
+            loop_over([A, B, C, D], [A - B * C * D], size,
                   [(matrix, _run(0, size, size)), (axes, _moving(row, m)), (self.inner, _moving(column, width)),
                    (self.factors, _at(0, size, 1))],
                   [(matrix, _moving(size + (column - 1) % width * m + row, size))]),
@@ -320,7 +320,7 @@ def _search(n: int, column: Place, used: Place, numbers: Place, start: int, chos
     """Return the search for the row of the largest entry among unused ones: a chain over all rows."""
     smaller = sp.Or(sp.Abs(A) <= D, sp.Ne(B, 0))  # NaN is not: it becomes the pivot, and makes all results NaN
     formulas = [sp.Piecewise((E, smaller), (C, True)), sp.Piecewise((D, smaller), (sp.Abs(A), True))]
-    chain = _loop([A, B, C, D, E], formulas, n, [column, used, numbers], [chosen], "last")
+    chain = loop_over([A, B, C, D, E], formulas, n, [column, used, numbers], [chosen], "last")
     largest, row = ((Gather(start, _at(place)),) for place in (0, 1))
     return replace(chain, carries=(Carry(1, largest), Carry(0, row)))
 
@@ -329,4 +329,4 @@ def _marked(n: int, numbers: int, chosen: int, used: int, ones: int) -> Region:
     """Return the loop that marks the chosen row with 1, for this round and among the used rows."""
     formulas = [sp.Piecewise((1, sp.Eq(A, B)), (0, True)), sp.Piecewise((1, sp.Eq(A, B)), (C, True))]
     reads = [(numbers, _run(0, n)), (chosen, _at(0, n, 1)), (used, _run(0, n, n))]
-    return _loop([A, B, C], formulas, n, reads, [(ones, _run(0, n, n)), (used, _run(n, n, n))])
+    return loop_over([A, B, C], formulas, n, reads, [(ones, _run(0, n, n)), (used, _run(n, n, n))])

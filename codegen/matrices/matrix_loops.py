@@ -120,20 +120,7 @@ def only_whole(program: RolledProgram) -> bool:
 
 def without_library(program: RolledProgram) -> RolledProgram:
     """Return a program with loops in place of calls of a library; LimitError where these are too large."""
-    return _replaced(program, lambda operation, depth: operation.kind not in OWN)
-
-
-def with_short_products(program: RolledProgram) -> RolledProgram:
-    """Return a program with loops in place of short products of matrices: to call a library would take longer.
-
-    Products in nests stay: their loops would have places for every round. Loops need 8 columns side by side.
-    """
-
-    def is_short(operation: MatrixOperation, depth: int) -> bool:
-        is_outside_product = operation.kind == "product" and not depth
-        return is_outside_product and operation.sizes[3] >= 8 and prod(operation.sizes) < 1 << 15
-
-    return _replaced(program, is_short)
+    return _replaced(program, lambda operation: operation.kind not in OWN)
 
 
 def without_matrices(program: RolledProgram) -> RolledProgram:
@@ -143,16 +130,15 @@ def without_matrices(program: RolledProgram) -> RolledProgram:
     >>> has_matrices(written), len(written.steps)
     (False, 3)
     """
-    return _replaced(program, lambda operation, depth: True)
+    return _replaced(program, lambda operation: True)
 
 
-Chosen: TypeAlias = Callable[[MatrixOperation, int], bool]  # by an operation, and the number of nests around it
+Chosen: TypeAlias = Callable[[MatrixOperation], bool]
 
 
 def _replaced(program: RolledProgram, chosen: Chosen) -> RolledProgram:
     """Return a program with loops in place of chosen operations."""
-    regions = regions_of(program.steps)
-    if not any(region.matrix is not None and chosen(region.matrix, len(counts)) for region, counts in regions):
+    if not any(region.matrix is not None and chosen(region.matrix) for region, _ in regions_of(program.steps)):
         return program
     first = program.first_output
     steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
@@ -186,7 +172,7 @@ class _LoopWriter:
         for step in steps:
             if isinstance(step, Nest):
                 written.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
-            elif step.matrix is None or not self.chosen(step.matrix, len(counts)):
+            elif step.matrix is None or not self.chosen(step.matrix):
                 written.append(step)
             else:
                 written += self.loops(step, step.matrix, counts)

@@ -6,18 +6,16 @@ So these operations have derivatives and straight lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import sympy as sp
 
 from codegen.errors import LimitError
-from codegen.ir.copy_rows import body_of
 from codegen.ir.matrix_operation import MatrixOperation
-from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Buffer, Gather, Kind, Region, Result, RolledProgram
-from codegen.ir.row_table import RowTable
+from codegen.ir.region import Kind, Region, RolledProgram
 from codegen.ir.tables import Places, table
+from codegen.matrices.factorization_loops import A, B, C, D, LoopBuffers, loop_over
 
 LARGEST = 1 << 20  # pairs of elements
 
@@ -43,81 +41,35 @@ def order_loops(operation: MatrixOperation) -> RolledProgram:
     return loops[operation.kind](*sizes)
 
 
-class _BodyRows:
-    """The rows of a body under construction."""
-
-    def __init__(self, slots: int) -> None:
-        self.rows = RowTable()
-        self.slots = [self.rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(slots)]
-        self.true, self.zero, self.one = map(self.rows.leaf, (sp.true, sp.S.Zero, sp.S.One))
-
-    def select(self, condition: int, first: int, second: int) -> int:
-        return self.rows.row(sp.Piecewise, (first, condition, second, self.true))
-
-    def less(self, first: int, second: int) -> int:
-        return self.rows.row(sp.StrictLessThan, (first, second))
-
-    def equal(self, first: int, second: int) -> int:
-        return self.rows.row(sp.Equality, (first, second))
-
-    def is_number(self, value: int) -> int:
-        return self.rows.row(sp.LessThan, (self.rows.row(sp.Abs, (value,)), self.rows.leaf(sp.oo)))
-
-    def before(self, first: int, second: int, equal: int) -> int:
-        """Return 1 where a key comes before another, else 0; `equal` for equal keys."""
-        less = self.less(first, second)
-        numbers = self.select(less, self.one, self.select(self.equal(first, second), equal, self.zero))
-        return self.select(self.is_number(second), numbers, self.select(self.is_number(first), self.one, equal))
-
-    def program(self, result: int) -> Program:
-        return body_of(self.rows, (f"slot_{k}" for k in range(len(self.slots))), [result], "body")
+def _select(condition: sp.Basic, first: sp.Basic, second: sp.Basic | int) -> sp.Basic:
+    return sp.Piecewise((first, condition), (second, True), evaluate=False)
 
 
-def _before() -> Program:
-    body = _BodyRows(3)
-    return body.program(body.before(*body.slots))
+def _is_number(value: sp.Basic) -> sp.Basic:
+    return sp.Le(sp.Abs(value), sp.oo, evaluate=False)
 
 
-def _where_equal() -> Program:
-    """Return the body of the first slot where the others are equal."""
-    body = _BodyRows(3)
-    value, place, number = body.slots
-    return body.program(body.select(body.equal(place, number), value, body.zero))
+def _before() -> sp.Basic:
+    """Return 1 where the key A comes before the key B, else 0; C for equal keys, of which NaN is the last."""
+    numbers = _select(A < B, sp.S.One, _select(sp.Eq(A, B), C, 0))
+    return _select(_is_number(B), numbers, _select(_is_number(A), sp.S.One, C))
 
 
-def _chosen() -> Program:
-    """Return the same for a place that counts from the end where it is negative; the size is a slot too."""
-    body = _BodyRows(4)
-    value, place, number, size = body.slots
-    turned = body.select(body.less(place, body.zero), body.rows.canonical(sp.Add, (place, size)), place)
-    return body.program(body.select(body.equal(turned, number), value, body.zero))
+def _chosen() -> sp.Basic:
+    """Return A where the place B, which counts from the end D if it is negative, is C; else 0."""
+    return _select(B < 0, _select(sp.Eq(B + D, C), A, 0), _select(sp.Eq(B, C), A, 0))
 
 
-def _inside() -> Program:
-    """Return the body of the first slot, or NaN where a place is outside of the size."""
-    body = _BodyRows(3)
-    value, place, size = body.slots
-    minus = body.rows.canonical(sp.Mul, (body.rows.leaf(sp.S.NegativeOne), size))
-    below, above = body.less(place, size), body.rows.row(sp.LessThan, (minus, place))
-    number = body.select(above, value, body.rows.leaf(sp.nan))
-    return body.program(body.select(below, number, body.rows.leaf(sp.nan)))
+def _inside() -> sp.Basic:
+    """Return A, or NaN where the place B is outside of the size C."""
+    return _select(B < C, _select(-C <= B, A, sp.nan), sp.nan)
 
 
-def _loop(body: Program, reads: list[tuple[int, Places]], target: tuple[int, Places], kind: Kind) -> Region:
-    gathers = tuple(Gather(buffer, table(places)) for buffer, places in reads)
-    return Region(body, len(target[1]), gathers, (Result(0, target[0], table(target[1]), kind),))
-
-
-def _program(name: str, sizes: tuple[int, ...], constants: list[np.ndarray], workspace: int, result: int,
-             steps: Callable[..., tuple[Region, ...]]) -> RolledProgram:  # fmt: skip
-    """Return a program of inputs, constants, a workspace and one output; `steps` gets the numbers of the last three."""
-    buffers = [Buffer("input", size) for size in sizes]
-    buffers += [Buffer("constant", values.size, values.astype(np.float64)) for values in constants]
-    buffers += [Buffer("workspace", workspace)] * bool(workspace)
-    buffers.append(Buffer("output", result))
-    inputs = tuple(Input(f"array_{k}", (size,)) for k, size in enumerate(sizes))
-    regions = steps(*range(len(sizes), len(buffers)))
-    return RolledProgram(inputs, (Output((result,), ()),), tuple(buffers), regions, name)
+def _region(
+    formula: sp.Basic, reads: Sequence[tuple[int, Places]], target: tuple[int, Places], kind: Kind = "add"
+) -> Region:
+    slots, tables = (A, B, C, D)[: len(reads)], [(buffer, table(places)) for buffer, places in (*reads, target)]
+    return loop_over(slots, [formula], len(target[1]), tables[:-1], tables[-1:], kind)
 
 
 def _axes(*sizes: int) -> list[Places]:
@@ -125,46 +77,43 @@ def _axes(*sizes: int) -> list[Places]:
 
 
 def _order(rows: int, n: int) -> RolledProgram:
-    row, i, j = _axes(rows, n, n)
-    flags, numbers = np.array([0.0, 1.0]), np.arange(n)
-
-    def steps(flag: int, number: int, ranks: int, target: int) -> tuple[Region, ...]:
-        pairs = [(0, row * n + j), (0, row * n + i), (flag, (j < i).astype(np.int64))]
-        return (
-            _loop(_before(), pairs, (ranks, row * n + i), "add"),
-            _loop(_where_equal(), [(number, i), (ranks, row * n + i), (number, j)], (target, row * n + j), "add"),
-        )
-
-    return _program("order", (rows * n,), [flags, numbers], rows * n, rows * n, steps)
+    buffers, (row, i, j) = LoopBuffers(), _axes(rows, n, n)
+    (keys,) = buffers.inputs(rows * n)
+    flags, numbers = buffers.constant(np.array([0.0, 1.0])), buffers.constant(np.arange(n))
+    (ranks,), (target,) = buffers.workspaces(rows * n), buffers.outputs(rows * n)
+    pairs = [(keys, row * n + j), (keys, row * n + i), (flags, (j < i).astype(np.int64))]
+    places = [(numbers, i), (ranks, row * n + i), (numbers, j)]
+    return buffers.program(
+        "order",
+        _region(_before(), pairs, (ranks, row * n + i)),
+        _region(_select(sp.Eq(B, C), A, 0), places, (target, row * n + j)),
+    )
 
 
 def _insertion(n: int, m: int, *, right: bool) -> RolledProgram:
-    k, i = _axes(m, n)
-
-    def steps(flag: int, target: int) -> tuple[Region, ...]:
-        return (_loop(_before(), [(0, i), (1, k), (flag, i * 0)], (target, k), "add"),)
-
-    return _program("insertion", (n, m), [np.array([float(right)])], 0, m, steps)
+    buffers, (k, i) = LoopBuffers(), _axes(m, n)
+    keys, others = buffers.inputs(n, m)
+    flag, (target,) = buffers.constant(np.array([float(right)])), buffers.outputs(m)
+    return buffers.program("insertion", _region(_before(), [(keys, i), (others, k), (flag, i * 0)], (target, k)))
 
 
 def _gather(rows: int, n: int, m: int) -> RolledProgram:
-    row, k, i = _axes(rows, m, n)
-
-    def steps(number: int, size: int, sums: int, target: int) -> tuple[Region, ...]:
-        reads, every = [(0, row * n + i), (1, row * m + k), (number, i), (size, i * 0)], np.arange(rows * m)
-        return (
-            _loop(_chosen(), reads, (sums, row * m + k), "add"),
-            _loop(_inside(), [(sums, every), (1, every), (size, every * 0)], (target, every), "store"),
-        )
-
-    return _program("gather", (rows * n, rows * m), [np.arange(n), np.array([n])], rows * m, rows * m, steps)
+    buffers, (row, k, i), every = LoopBuffers(), _axes(rows, m, n), np.arange(rows * m)
+    values, places = buffers.inputs(rows * n, rows * m)
+    numbers, size = buffers.constant(np.arange(n)), buffers.constant(np.array([n]))
+    (sums,), (target,) = buffers.workspaces(rows * m), buffers.outputs(rows * m)
+    reads = [(values, row * n + i), (places, row * m + k), (numbers, i), (size, i * 0)]
+    return buffers.program(
+        "gather",
+        _region(_chosen(), reads, (sums, row * m + k)),
+        _region(_inside(), [(sums, every), (places, every), (size, every * 0)], (target, every), "store"),
+    )
 
 
 def _scatter(rows: int, n: int, m: int) -> RolledProgram:
-    row, i, k = _axes(rows, n, m)
-
-    def steps(number: int, size: int, target: int) -> tuple[Region, ...]:
-        reads = [(0, row * m + k), (1, row * m + k), (number, i), (size, i * 0)]
-        return (_loop(_chosen(), reads, (target, row * n + i), "add"),)
-
-    return _program("scatter", (rows * m, rows * m), [np.arange(n), np.array([n])], 0, rows * n, steps)
+    buffers, (row, i, k) = LoopBuffers(), _axes(rows, n, m)
+    values, places = buffers.inputs(rows * m, rows * m)
+    numbers, size = buffers.constant(np.arange(n)), buffers.constant(np.array([n]))
+    (target,) = buffers.outputs(rows * n)
+    reads = [(values, row * m + k), (places, row * m + k), (numbers, i), (size, i * 0)]
+    return buffers.program("scatter", _region(_chosen(), reads, (target, row * n + i)))

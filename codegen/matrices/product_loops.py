@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial, reduce
 
 import numpy as np
 import sympy as sp
 
-from codegen.ir.copy_rows import body_of
+from codegen.ir.copy_rows import BodyRows
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
-from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine, Places, Table as Tables, table
 
 ROWS, TERMS = 4, 4  # of a block: its numbers fit into registers
@@ -35,16 +34,12 @@ def sums_of_products(rows: int, terms: int) -> Program:
     >>> len(body.inputs), len(body.outputs), sum(map(bool, body.operands))
     (9, 2, 10)
     """
-    rows_of_body, names = RowTable(), [f"slot_{k}" for k in range((rows + 1) * terms)]
-    slots = [rows_of_body.leaf(sp.Symbol(name, real=True)) for name in names]
-    column, sums = slots[rows * terms :], []
+    body, sums = BodyRows((rows + 1) * terms), list[int]()
+    column = body.slots[rows * terms :]
     for row in range(rows):
-        pairs = zip(slots[row * terms : (row + 1) * terms], column, strict=True)
-        first, *others = [rows_of_body.pair(sp.Mul, *pair) for pair in pairs]
-        for other in others:
-            first = rows_of_body.pair(sp.Add, first, other)
-        sums.append(first)
-    return body_of(rows_of_body, names, sums, "body")
+        pairs = zip(body.slots[row * terms : (row + 1) * terms], column, strict=True)
+        sums.append(reduce(partial(body.pair, sp.Add), [body.pair(sp.Mul, *pair) for pair in pairs]))
+    return body.body(sums)
 
 
 def matrix_product(number: int, rows: int, inner: int, columns: int) -> RolledProgram:
@@ -119,9 +114,8 @@ def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: 
 @cache
 def _all_products(rows: int, columns: int) -> Program:
     """Return the body of the products of each of some slots with each of others."""
-    table, names = RowTable(), [f"slot_{k}" for k in range(rows + columns)]
-    slots = [table.leaf(sp.Symbol(name, real=True)) for name in names]
-    return body_of(table, names, [table.pair(sp.Mul, a, b) for a in slots[:rows] for b in slots[rows:]], "body")
+    body = BodyRows(rows + columns)
+    return body.body([body.pair(sp.Mul, a, b) for a in body.slots[:rows] for b in body.slots[rows:]])
 
 
 def _blocks(size: int, width: int) -> Iterator[tuple[int, int, int]]:

@@ -328,13 +328,7 @@ def _on_lanes(program: RolledProgram, region: Region, entries: Counter[str], alo
 
 
 def _nests(steps: Sequence[Step]) -> int:
-    stack, nests = list(steps), 0
-    while stack:
-        step = stack.pop()
-        if isinstance(step, Nest):
-            nests += 1
-            stack += step.steps
-    return nests
+    return sum(1 + _nests(step.steps) for step in steps if isinstance(step, Nest))
 
 
 def _stored(program: RolledProgram) -> tuple[int, int]:
@@ -362,3 +356,33 @@ def _written(program: RolledProgram) -> Counter[int]:
         for use in region.results:
             written[use.buffer] += use.table.count * prod(counts)
     return written
+
+
+# Nanoseconds until a result is ready, at 3.5 GHz; of functions, as formulas on lanes.
+LATENCY = {"operation": 1.1, "sum": 0.0, "div": 6.6, "sqrt": 9.0}
+FUNCTION = 25.0
+
+
+def longest_way(program: Program) -> float:
+    """Return the nanoseconds of the longest path from an input to a result.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> round(longest_way(program_from_sympy([x], [sp.sqrt(x + 1), 1 / x])), 6)
+    10.1
+    """
+    ready: dict[int, float] = {}
+    for row in reachable(program, [row for output in program.outputs for row in output.rows]):
+        parts = program.operands[row]
+        ready[row] = 0.0 if not parts else max(ready[part] for part in parts) + sum(
+            LATENCY.get(name, FUNCTION) * count for name, count in lowered(kind_of(program, row))
+        )  # fmt: skip
+    return max(ready.values(), default=0.0)
+
+
+def busy(program: Program, width: int) -> float:
+    """Return the nanoseconds for which a program keeps the processor busy, with `width` points side by side."""
+    rows = reachable(program, [row for output in program.outputs for row in output.rows])
+    entries = on_lanes(operations(kinds(program, rows)))
+    return registers(width) * sum(NANOSECONDS[name] * count for name, count in entries.items())

@@ -107,11 +107,7 @@ class LaneFunction(Function):
                 value = self.new(f"insertelement {vector} {value},{self.scalar.type} {self.load(place)},i32 {lane}")
             return value
         place = self.new(self.element(self.name(column), self.k))
-        if not self.mask:
-            return self.new(f"load {vector},ptr {place},align {self.lanes.size}")
-        unused = (vector, self.lanes.splat("0.5"))  # for lanes that are off: harmless to most functions
-        where = [("ptr", place), ("i32", str(self.lanes.size)), (self.lanes.truth, self.mask)]
-        return self.new(self.call(vector, "load", [*where, unused]))
+        return self.loaded(place, self.mask, self.lanes.splat("0.5"))  # harmless to most functions
 
     def store(self, column: Column, value: str, *, adds: bool) -> None:
         """Store or add values at places that follow each other.
@@ -134,17 +130,27 @@ class LaneFunction(Function):
         if column.step != 1:
             self.store_some_in_steps(column, value, mask, k)
             return
-        vector, on = self.lanes.type, (self.lanes.truth, mask)
         place = self.new(self.element(self.name(column), k))
-        where = [("ptr", place), ("i32", str(self.lanes.size)), on]
         if adds:
-            masked = self.call(vector, "load", [*where, (vector, self.zero)]) if mask else ""
-            load = masked or f"load {vector},ptr {place},align {self.lanes.size}"
-            value = self.new(f"fadd {vector} {self.new(load)},{value}")
+            value = self.new(f"fadd {self.lanes.type} {self.loaded(place, mask, self.zero)},{value}")
+        self.stored_at(place, value, mask)
+
+    def loaded(self, place: str, mask: str, unused: str) -> str:
+        """Load the lanes in a mask, or all; other lanes are `unused`."""
+        vector, size = self.lanes.type, self.lanes.size
+        if not mask:
+            return self.new(f"load {vector},ptr {place},align {size}")
+        where = [("ptr", place), ("i32", str(size)), (self.lanes.truth, mask), (vector, unused)]
+        return self.new(self.call(vector, "load", where))
+
+    def stored_at(self, place: str, value: str, mask: str) -> None:
+        """Store the lanes in a mask, or all."""
+        vector, size = self.lanes.type, self.lanes.size
         if mask:
-            self.write(self.call("void", "store", [(vector, value), *where]))
+            where = [(vector, value), ("ptr", place), ("i32", str(size)), (self.lanes.truth, mask)]
+            self.write(self.call("void", "store", where))
         else:
-            self.write(f"store {vector} {value},ptr {place},align {self.lanes.size}")
+            self.write(f"store {vector} {value},ptr {place},align {size}")
 
     def store_some_in_steps(self, column: Column, value: str, mask: str, k: str) -> None:
         """Store the lanes in a mask at places in steps: used at the ends of runs only."""
@@ -224,12 +230,8 @@ class LaneFunction(Function):
         end = self.new(f"mul i64 {self.length},{first.step}") if self.mask else ""
         for k, vector in enumerate(vectors):
             at = self.offset(place, k * self.lanes.width)
-            if self.mask:
-                on = self.lanes_on(end, self.plus(begin, k * self.lanes.width))
-                where = [("ptr", at), ("i32", str(self.lanes.size)), (self.lanes.truth, on)]
-                self.write(self.call("void", "store", [(self.lanes.type, vector), *where]))
-            else:
-                self.write(f"store {self.lanes.type} {vector},ptr {at},align {self.lanes.size}")
+            on = self.lanes_on(end, self.plus(begin, k * self.lanes.width)) if self.mask else ""
+            self.stored_at(at, vector, on)
 
     def in_turns(self, values: Sequence[str]) -> list[str]:
         """Interleave the lanes of vectors; return as many vectors."""

@@ -13,15 +13,8 @@ import numpy as np
 
 from codegen.ir.region import Region
 from codegen.ir.tables import Places, same_in_all
-from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Column, LoopColumns
-from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Function, Job, Written
-
-
-def points_loop(job: Job, alone: Lanes) -> Written:
-    """Return the function of a region that a single point runs in the lanes `alone`."""
-    return scalar_loop(job) if job.columns is None else _Points(job, job.columns, alone.width).emit()
 
 
 def has_points(region: Region, columns: LoopColumns | None, stored: frozenset[int], width: int) -> bool:
@@ -67,8 +60,8 @@ def _one_by_one(region: Region, columns: LoopColumns, adds: frozenset[int], widt
     return True
 
 
-class _Points(Function):
-    """The function of a region, under construction: run by run, as a single point runs it in lanes."""
+class PointsLoop(Function):
+    """The function of a region, under construction: run by run, as a single point runs it in `width` lanes."""
 
     def __init__(self, job: Job, columns: LoopColumns, width: int) -> None:
         super().__init__(job, job.scalar)
@@ -126,9 +119,7 @@ class _Points(Function):
         """Return a pointer to the place of the repetition."""
         number = self.number_of(column.use)
         if column.index is not None:
-            name, kind = self.job.tables.places(column.index)
-            entry = self.new(f"getelementptr {kind},ptr {name},i64 %k")
-            at = self.new(f"load {kind},ptr {entry},align {int(kind[1:]) // 8}")
+            at, kind = self.entry(column.index, "%k")
             return self.new(self.element(self.begins[column.number], at, kind, number))
         first, far = self.first_of[column.number]
         if first.number not in self.places:

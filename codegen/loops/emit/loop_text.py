@@ -2,7 +2,7 @@
 
 The function is `void @name(in, out, work, round of each nest around, arrays in which its calls differ)`. It finds its
 buffers (`view`), runs the body over the repetitions, and stores the results. `loop_scalar` does so one by one,
-`loop_vector` several side by side, and a long body is a separate function (`loop_long`).
+`loop_vector` several side by side, and a long body is in separate functions.
 """
 
 from __future__ import annotations
@@ -162,10 +162,14 @@ class Frame:
         """Return the value for the run %r: a constant where it is the same in all runs."""
         if same_in_all(values):
             return str(values[0])
-        name, kind = self.job.tables.places(values)
-        place = self.new(f"getelementptr {kind},ptr {name},i64 %r")
-        value = self.new(f"load {kind},ptr {place},align {int(kind[1:]) // 8}")
+        value, kind = self.entry(values, "%r")
         return value if kind == "i64" else self.new(f"sext i32 {value} to i64")
+
+    def entry(self, values: Places, k: str) -> tuple[str, str]:
+        """Load number k of a table of whole numbers; return it with its type."""
+        name, kind = self.job.tables.places(values)
+        place = self.new(f"getelementptr {kind},ptr {name},i64 {k}")
+        return self.new(f"load {kind},ptr {place},align {int(kind[1:]) // 8}"), kind
 
     def add_to(self, place: str, value: str) -> None:
         self.store_one(self.new(f"fadd {self.scalar.type} {self.load(place)},{value}"), place)

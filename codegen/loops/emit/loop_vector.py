@@ -49,13 +49,8 @@ def registers(region: Region, lowered: Lowered) -> int:
     return REGISTERS if table_runs is not None and len(table_runs) == 1 else 1
 
 
-def vector_loop(job: Job, lanes: Lanes, columns: LoopColumns) -> Written:
-    """Return the function of a region that runs several repetitions side by side."""
-    return _Vector(job, lanes, columns).emit()
-
-
-class _Vector(LaneFunction):
-    """The function under construction."""
+class VectorLoop(LaneFunction):
+    """The function of a region that runs several repetitions side by side, under construction."""
 
     def __init__(self, job: Job, lanes: Lanes, columns: LoopColumns) -> None:
         super().__init__(job, lanes)

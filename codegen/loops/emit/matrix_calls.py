@@ -52,13 +52,8 @@ def _symbols(routine: str, scalar: Lanes) -> dict[str, Symbol]:
     return symbols
 
 
-def matrix_call(job: Job, operation: MatrixOperation) -> Written:
-    """Return the function of a region that calls a library for a matrix operation."""
-    return _Call(job, operation).emit()
-
-
-class _Call(Frame):
-    """The function under construction."""
+class MatrixCall(Frame):
+    """The function of a region that calls a routine for a matrix operation, under construction."""
 
     def __init__(self, job: Job, operation: MatrixOperation) -> None:
         super().__init__(job, f"@{job.name}({job.parameters}) noinline nounwind")

@@ -12,29 +12,26 @@ from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.emission.schedule import FREE, LINE, schedule, workspace
 from codegen.functions.linear_algebra import has_library
 from codegen.functions.workers import available
-from codegen.ir.interning import interned
+from codegen.ir.readdress import interned
 from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
 from codegen.lanes import SCALAR, Lanes
-from codegen.loops.emit.equal_regions import Shared, apart, shared
-from codegen.loops.emit.loop_columns import LoopColumns, columns_of
-from codegen.loops.emit.loop_long import LONG, straight
-from codegen.loops.emit.loop_points import has_points, points_loop
-from codegen.loops.emit.loop_scalar import scalar_loop
+from codegen.loops.emit.loop_columns import LoopColumns, columns_of, lanes_of_runs
+from codegen.loops.emit.loop_points import PointsLoop, has_points
+from codegen.loops.emit.loop_scalar import LONG, ScalarLoop, StraightRegion
 from codegen.loops.emit.loop_text import Job, Written
-from codegen.loops.emit.loop_vector import registers, vector_loop
-from codegen.loops.emit.matrix_calls import matrix_call
-from codegen.loops.emit.short_runs import lanes_of_runs
+from codegen.loops.emit.loop_vector import VectorLoop, registers
+from codegen.loops.emit.matrix_calls import MatrixCall
 from codegen.loops.emit.thread_blocks import Blocks, asks_scipy, blocks_of, work_of
 from codegen.loops.emit.thread_rounds import MOST_MEMORY, RoundsText, ThreadRounds, rounds_of
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
-from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
+from codegen.loops.emit.workspace import Memory, Shared, Tables, Writes, apart, shared, writes
 from codegen.loops.optimise.common_rows import share
 from codegen.loops.optimise.packing import COPY, pack
 from codegen.loops.optimise.unrolled_sums import with_unrolled_sums
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
-from codegen.matrices.matrix_loops import asks_library, with_short_products, without_library
+from codegen.matrices.matrix_loops import asks_library, without_library
 from codegen.options import Options
 from codegen.processor import vector_bits
 from codegen.records import dataclass
@@ -90,15 +87,6 @@ def calls(
     return lines
 
 
-@dataclass(frozen=True)
-class Threaded:
-    """Nests whose rounds threads share: functions by the number of the first region, IR, numbers of memory in all."""
-
-    names: dict[int, str]
-    emitted: Emitted
-    memory: int
-
-
 PASSES = (("sharing", share), ("sum-unrolling", with_unrolled_sums))
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
@@ -117,9 +105,8 @@ class RolledPlan:
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
         """Prepare the bodies of a program; LoweringError for a head without a native lowering."""
         checked(program, "what is to be compiled")
-        if asks_library(program):
-            as_loops = with_short_products if has_library() else without_library
-            program = checked(as_loops(program), "writing matrix operations as loops", program)
+        if asks_library(program) and not has_library():
+            program = checked(without_library(program), "writing matrix operations as loops", program)
         for name, change in PASSES:
             program = checked(carried_out(name, change, program), name, program)
         program = replace(program, steps=interned(program.steps))
@@ -164,8 +151,10 @@ class RolledPlan:
                 extra = max(extra, written.scratch)
         return Emitted([], tables.globals, {}) + emitted + self.kernel(memory, extra, form, shared)
 
-    def in_threads(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Threaded:
-        """Return the functions of nests whose rounds threads share."""
+    def in_threads(
+        self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]
+    ) -> tuple[dict[int, str], Emitted, int]:
+        """Return the nests whose rounds threads share: functions by the number of the first region, IR, all memory."""
         line = LINE // memory.scalar.size
         own = -(-(memory.workspace + extra) // line) * line
         names, emitted, size = {}, Emitted([], [], {}), own
@@ -175,7 +164,7 @@ class RolledPlan:
                 text = RoundsText(name, rounds, memory, own, outputs, self.threads)
                 emitted += text.written(calls(nest.steps, form.name, shared[first:], memory.scalar, around="%round"))
                 names[first], size = name, max(size, text.size)
-        return Threaded(names, emitted, size)
+        return names, emitted, size
 
     def function(self, shared: Shared, form: Form, tables: Tables, fast: bool) -> Written:
         """Return the function of the first of some equal regions."""
@@ -201,8 +190,8 @@ class RolledPlan:
     def kernel(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Emitted:
         """Return the kernel function: workspace, zeros, then the steps."""
         scalar = memory.scalar
-        threaded = self.in_threads(memory, extra, form, shared)
-        size = scalar.size * scalar.width * threaded.memory
+        names, threaded, numbers = self.in_threads(memory, extra, form, shared)
+        size = scalar.size * scalar.width * numbers
         large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
         lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
         lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
@@ -210,11 +199,11 @@ class RolledPlan:
             pointer = _pointer(f"%c{number}", memory.pointers[number], 0, scalar, lines)
             cleared = scalar.size * scalar.width * self.program.buffers[number].size
             lines += clearing(form.name, pointer, cleared, self.threads)
-        steps = calls(self.program.steps, form.name, shared, scalar, threaded.names)
+        steps = calls(self.program.steps, form.name, shared, scalar, names)
         lines += [*steps, *([FREE] if large else []), "ret i32 0", "}"]
         text = "\n".join(lines)
         clear = zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {})
-        return threaded.emitted + Emitted([], [text], {}) + clear
+        return threaded + Emitted([], [text], {}) + clear
 
     @property
     def scalar(self) -> Lanes:
@@ -347,15 +336,15 @@ def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepare
 
 def _write(job: Job, lanes: Lanes, *, points: bool) -> Written:
     """Return the function of a region in the form that suits it."""
-    if points and not (job.region.count == 1 and len(job.lowered.rows) > LONG):
-        return points_loop(job, lanes)
-    if job.region.matrix is not None:
-        return matrix_call(job, job.region.matrix)
     if job.region.count == 1 and len(job.lowered.rows) > LONG:
-        return straight(job)
-    if job.columns is not None:
-        return vector_loop(job, lanes, job.columns)
-    return scalar_loop(job)
+        return StraightRegion(job, job.scalar).emit()
+    if job.region.matrix is not None:
+        return MatrixCall(job, job.region.matrix).emit()
+    if job.columns is None:
+        return ScalarLoop(job, job.scalar).emit()
+    if points:
+        return PointsLoop(job, job.columns, lanes.width).emit()
+    return VectorLoop(job, lanes, job.columns).emit()
 
 
 def _pointer(name: str, text: str, moved: int, scalar: Lanes, lines: list[str]) -> str:

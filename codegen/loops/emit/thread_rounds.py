@@ -15,7 +15,7 @@ import numpy as np
 from codegen.emission.emit import MEMORY, Emitted
 from codegen.emission.schedule import LINE
 from codegen.functions.routine_values import CLEARED, COPIED
-from codegen.functions.routines import MOVES, Routines
+from codegen.functions.routines import MOVES
 from codegen.functions.symbols import Symbol, symbol
 from codegen.functions.workers import PARALLEL
 from codegen.ir.region import Nest, Region, Result, RolledProgram, regions_of
@@ -24,6 +24,7 @@ from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_lanes import SMALLER
 from codegen.loops.emit.thread_blocks import SPLIT
+from codegen.loops.emit.thread_text import adding
 from codegen.loops.emit.workspace import Memory
 from codegen.records import dataclass
 
@@ -115,13 +116,6 @@ def _moving(use: Use) -> tuple[int, tuple[int, ...]]:
     return use.buffer, shifts
 
 
-ADDING = """
-def add(to: reals, copies: reals, count: int, room: int, size: int):
-    for round in range(count):
-        copy = copies[round * room:]
-        for k in range(size):
-            to[k] += copy[k]
-"""
 GIVEN = (("ptr", "in"), ("ptr", "real"), ("ptr", "work"), ("ptr", "copies"), ("i64", "first"))  # to a round
 
 
@@ -143,8 +137,8 @@ class RoundsText:
 
     def written(self, calls: Sequence[str]) -> Emitted:
         """Return the functions, of which one runs the round %round by calls that find %in, %out and %w."""
-        adding = Routines({"rounds": ADDING}, lambda scalar: {}).compiled("rounds.add", self.memory.scalar).text
-        symbols = (*MEMORY, SMALLER, symbol(PARALLEL, 4), Symbol("rounds.add", adding), Symbol(COPIED, MOVES[COPIED]))
+        moving = Symbol(COPIED, MOVES[COPIED])
+        symbols = (*MEMORY, SMALLER, symbol(PARALLEL, 4), adding(self.memory.scalar), moving)
         return Emitted([], [self._round(calls), self._whole()], {called.name: called for called in symbols})
 
     def _round(self, calls: Sequence[str]) -> str:
@@ -212,6 +206,6 @@ class RoundsText:
                 lines.append(f"%sums{number}=getelementptr {kind},ptr %work,i64 {place}")
             arguments = f"ptr %sums{number},ptr %copy{number},i64 %now,i64 {rounds.size},i64 {sum_of.size}"
             lines.append(f"%copy{number}=getelementptr {kind},ptr %copies,i64 {sum_of.begin}")
-            lines.append(f"call void @rounds.add({arguments})")
+            lines.append(f"call void @copies.add({arguments})")
         lines += ["%next=add i64 %first,%now", f"%more=icmp ult i64 %next,{rounds.count}"]
         return "\n".join([*lines, "br i1 %more,label %some,label %exit", "exit:", "ret void", "}"])

@@ -6,20 +6,30 @@ and `@name` runs all blocks. A table on the caller's stack has the pointers and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 from codegen.emission.emit import Emitted
-from codegen.functions.symbols import symbol
+from codegen.functions.routines import Routines
+from codegen.functions.symbols import Symbol, symbol
 from codegen.functions.workers import PARALLEL
+from codegen.lanes import Lanes
 from codegen.loops.emit.loop_lanes import SMALLER
 from codegen.loops.emit.loop_text import Frame, Job, Written
-from codegen.loops.emit.thread_blocks import Blocks, Copy
+from codegen.loops.emit.thread_blocks import Blocks
 
 LARGE = 1 << 22  # bytes from which on threads share the clearing of a buffer
 PIECE = 1 << 20  # bytes that a thread clears at once
-TOGETHER = 8  # numbers of copies that are added at once
 LINE = 64  # bytes in a line of the cache: threads do not share those of their bodies
+ADDING = """
+def add(to: reals, copies: reals, count: int, room: int, size: int):
+    for number in range(count):
+        copy = copies[number * room:]
+        for k in range(size):
+            to[k] += copy[k]
+"""
+
+
+def adding(scalar: Lanes) -> Symbol:
+    """Return the routine that adds `count` copies of `size` numbers, `room` numbers apart, in their order."""
+    return Symbol("copies.add", Routines({"copies": ADDING}, lambda scalar: {}).compiled("copies.add", scalar).text)
 
 
 def clearing(name: str, pointer: str, size: int, threads: int) -> list[str]:
@@ -95,72 +105,39 @@ class _Whole(Frame):
 
     def __init__(self, job: Job, blocks: Blocks, threads: int) -> None:
         super().__init__(job, f"@{job.name}({job.parameters}) noinline nounwind")
-        self.blocks, self.threads, self.label = blocks, threads, "entry"
+        self.blocks, self.threads = blocks, threads
 
     def written(self) -> str:
-        words = self.job.parameters.split(",")
+        words, block, count = self.job.parameters.split(","), f"@{self.job.name}.block", self.blocks.count
         self.write(f"%given=alloca [{len(words)} x i64],align 8")
         for k, word in enumerate(words):
             self.write(f"store {word},ptr {self.new(f'getelementptr i64,ptr %given,i64 {k}')},align 8")
-        block, count = f"@{self.job.name}.block", self.blocks.count
         if self.threads > 1:
             self.write(f"call void @{PARALLEL}(ptr {block},ptr %given,i64 {count},i64 {self.threads})")
         else:
-            self.repeat("run", 0, count, lambda k: self.write(f"call void {block}(ptr %given,i64 {k},i64 0)"))
-        if self.blocks.sums:
-            self.total()
-        for copy in self.blocks.copies:
-            self.total_of(copy)
+            self.write("br label %run", "run:", "%k=phi i64 [0,%entry],[%next,%run]")
+            self.write(f"call void {block}(ptr %given,i64 %k,i64 0)", "%next=add i64 %k,1")
+            self.write(f"%more=icmp ult i64 %next,{count}", "br i1 %more,label %run,label %end", "end:")
+        self.totals()
         self.write("ret void")
         return self.text()
 
-    def repeat(self, label: str, first: int, end: int, body: Callable[[str], None]) -> None:
-        """Write a loop."""
-        k = f"%{label}.k"
-        self.write(f"br label %{label}", f"{label}:", f"{k}=phi i64 [{first},%{self.label}],[{k}.next,%{label}]")
-        body(k)
-        self.write(f"{k}.next=add i64 {k},1")
-        more = self.new(f"icmp ult i64 {k}.next,{end}")
-        self.write(f"br i1 {more},label %{label},label %{label}.end", f"{label}.end:")
-        self.label = f"{label}.end"
+    def totals(self) -> None:
+        """Add the sums and copies of all blocks in their order; then the totals to their places."""
+        blocks, results = self.blocks, self.region.results
+        if blocks.sums:
+            sums = self.offset("%work", self.job.scratch)
+            self.add(sums, self.offset(sums, len(blocks.sums)), blocks.count - 1, len(blocks.sums), len(blocks.sums))
+            for k, c in enumerate(blocks.sums):
+                self.add_to(self.fixed(results[c]), self.load(self.offset(sums, k)))
+        for copy in blocks.copies:
+            use = next(use for use in results if use.buffer == copy.buffer)
+            begin = self.job.scratch + blocks.partial + blocks.begins[copy.buffer] + copy.first
+            total = self.offset("%work", begin)
+            self.add(total, self.offset(total, blocks.copied), blocks.count - 1, blocks.copied, copy.size)
+            self.add(self.offset(self.view(use), copy.first), total, 1, 0, copy.size)
 
-    def total(self) -> None:
-        """Add the sums of each block to those of the blocks before; the sums of the last block are the results."""
-        blocks, count = self.blocks, len(self.blocks.sums)
-        sums = self.offset("%work", self.job.scratch)
-
-        def add(k: str) -> None:
-            before = self.offset(sums, self.new(f"sub i64 {k},{count}"))
-            place = self.offset(sums, k)
-            self.store_one(self.new(f"fadd {self.scalar.type} {self.load(before)},{self.load(place)}"), place)
-
-        self.repeat("add", count, blocks.partial, add)
-        for c, place in zip(blocks.sums, range(blocks.partial - count, blocks.partial), strict=True):
-            self.add_to(self.fixed(self.region.results[c]), self.load(self.offset(sums, place)))
-
-    def total_of(self, copy: Copy) -> None:
-        """Add the copies of all blocks to a buffer, in their order."""
-        blocks = self.blocks
-        begin = self.job.scratch + blocks.partial + blocks.begins[copy.buffer] + copy.first
-        use = next(use for use in self.region.results if use.buffer == copy.buffer)
-        base, target = self.offset("%work", begin), self.offset(self.view(use), copy.first)
-        whole = copy.size // TOGETHER
-        for width, first, end in ((TOGETHER, 0, whole), (1, whole * TOGETHER, copy.size)):
-            if first < end:
-                self.repeat(f"copy{copy.buffer}.{width}", first, end, partial(self.add_copies, base, target, width))
-
-    def add_copies(self, base: str, target: str, width: int, k: str) -> None:
-        """Add `width` numbers of all copies, from number k * width on."""
-        size, copied = self.scalar.size, self.blocks.copied
-        kind = self.scalar.type if width == 1 else f"<{width} x {self.scalar.type}>"
-        begin = k if width == 1 else self.new(f"mul i64 {k},{width}")
-
-        def load(pointer: str) -> str:
-            return self.new(f"load {kind},ptr {pointer},align {size}")
-
-        first = self.offset(base, begin)
-        total = load(first)
-        for block in range(1, self.blocks.count):
-            total = self.new(f"fadd {kind} {total},{load(self.offset(first, block * copied))}")
-        place = self.offset(target, begin)
-        self.write(f"store {kind} {self.new(f'fadd {kind} {load(place)},{total}')},ptr {place},align {size}")
+    def add(self, to: str, copies: str, count: int, room: int, size: int) -> None:
+        function = adding(self.scalar)
+        self.symbols[function.name] = function
+        self.write(f"call void @{function.name}(ptr {to},ptr {copies},i64 {count},i64 {room},i64 {size})")

@@ -16,11 +16,9 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 import numpy as np
-import sympy as sp
 
-from codegen.ir.copy_rows import body_of
+from codegen.ir.copy_rows import BodyRows
 from codegen.ir.program import Rows
-from codegen.ir.row_table import RowTable
 from codegen.limits import check
 from codegen.loops.find.row_classes import NUMBER, Classes
 from codegen.loops.loop import Loop, LoopResult, Nodes
@@ -131,8 +129,8 @@ def to_loop(template: BodyTemplate, rows: Rows, classes: Classes) -> Loop:
     slots = template.with_role("slot")
     literals = template.with_role("literal")
     operations = sorted(template.with_role("operation"), key=lambda entry: classes.keys[entry.kind])
-    table = RowTable()
-    row_of = {id(entry): table.leaf(sp.Symbol(f"z{row}", real=True)) for row, entry in enumerate(slots)}
+    table = BodyRows(len(slots))
+    row_of = dict(zip(map(id, slots), table.slots, strict=True))
     row_of |= {id(entry): table.leaf(rows.atoms[int(entry.nodes[0])]) for entry in literals}
     for entry in operations:
         operands = tuple([row_of[id(part)] for part in entry.operands])
@@ -141,7 +139,7 @@ def to_loop(template: BodyTemplate, rows: Rows, classes: Classes) -> Loop:
     results += [LoopResult(k, "each", entry.nodes) for k, entry in enumerate(template.stores, len(template.sums))]
     results += [LoopResult(k, "add", targets) for k, (_, targets) in enumerate(template.adds, len(results))]
     outputs = [entry for entry, _ in template.sums] + template.stores + [entry for entry, _ in template.adds]
-    body = body_of(table, (f"z{row}" for row in range(len(slots))), (row_of[id(entry)] for entry in outputs), "body")
+    body = table.body(row_of[id(entry)] for entry in outputs)
     example = tuple(sorted(int(entry.nodes[0]) for entry in operations))
     return Loop(body, template.count, tuple(entry.nodes for entry in slots), tuple(results), example=example)
 

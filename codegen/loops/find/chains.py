@@ -1,7 +1,8 @@
 """Find chains: repetitions that each need the one before, in the trace order of a program.
 
-Candidates come from periods (`periods`), and are verified exactly (`verify_chain`); the longest wins, and of equally
-long ones the one with the shortest period. Sums and maps, whose repetitions are independent, are left to `find_sums`.
+Candidates come from periods (`chains_columns`), and are verified exactly (`verify_chain`); the longest wins, and of
+equally long ones the one with the shortest period. Sums and maps, whose repetitions are independent, are left to
+`find_sums`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,10 @@ import numpy as np
 
 from codegen.ir.program import Rows
 from codegen.limits import check
-from codegen.loops.find.chain_properties import needed_after, phase, recurs
 from codegen.loops.find.chains_body import aligned, apart, divided, loop_of
-from codegen.loops.find.chains_columns import OperationColumns, columns_of
+from codegen.loops.find.chains_columns import LEAST_MATCHES, OperationColumns, PeriodicRun, columns_of, runs, tokens
 from codegen.loops.find.flat_rows import FlatRows, flattened
-from codegen.loops.find.periods import LEAST_MATCHES, PeriodicRun, runs, tokens
-from codegen.loops.find.verify_chain import Chain, verify
+from codegen.loops.find.verify_chain import Chain, needed_after, phase, recurs, verify
 from codegen.loops.loop import Loop, Nodes
 
 LEAST_OPERATIONS = 64

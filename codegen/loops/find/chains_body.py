@@ -17,10 +17,9 @@ from sympy.logic.boolalg import Boolean
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Head, Program
 from codegen.ir.row_table import RowTable
-from codegen.loops.find.chain_properties import passed_on
 from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, OperationColumns
 from codegen.loops.find.flat_rows import Flags
-from codegen.loops.find.verify_chain import Chain
+from codegen.loops.find.verify_chain import Chain, passed_on
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes
 
 KEPT = 0.9  # smallest part of a chain that may be left by `apart`

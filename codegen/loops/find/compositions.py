@@ -16,9 +16,9 @@ import numpy as np
 import sympy as sp
 
 from codegen.heads import log1p
-from codegen.ir.copy_rows import body_of, copy_rows
+from codegen.ir.body_parts import row_of
+from codegen.ir.copy_rows import BodyRows, copy_rows
 from codegen.ir.program import Head, Output, Rows
-from codegen.ir.row_table import RowTable
 from codegen.limits import check
 from codegen.loops.find.flat_rows import FlatRows, needed
 from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, is_nodes
@@ -69,9 +69,8 @@ def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: 
 def compositions(rows: Rows, order: Iterable[int]) -> Iterator[tuple[int, Outer]]:
     """Yield operands of rows that may be inner functions, with the outer function.
 
-    >>> table = RowTable()
-    >>> x = table.leaf(sp.Symbol("x"))
-    >>> list(compositions(table, [table.row(sp.Mul, (x, x))])) == [(x, Outer.EVEN_POWER)]
+    >>> table = BodyRows(1)
+    >>> list(compositions(table, [table.row(sp.Mul, (0, 0))])) == [(0, Outer.EVEN_POWER)]
     True
     """
     for row in order:
@@ -167,7 +166,7 @@ class _Loops:
             return None
         body = self.loops[number].body
         return _NodeSource(
-            body, body.outputs[output].rows[0], body.input_count, number, self.repetition[nodes].astype(np.int64)
+            body, row_of(body, output), body.input_count, number, self.repetition[nodes].astype(np.int64)
         )
 
     def is_inner(self, source: _NodeSource, outer: Outer) -> bool:
@@ -270,7 +269,7 @@ class _Loops:
         """Let straight lines compute a node from an argument that its loop stores."""
         number, output, place = (int(of[node]) for of in (self.owner, self.output, self.repetition))
         body = self.loops[number].body
-        argument, inside = _argument(self.rows, node), _argument(body, body.outputs[output].rows[0])
+        argument, inside = _argument(self.rows, node), _argument(body, row_of(body, output))
         self.rename(number, output, place, len(self.owner))
         if argument is None or inside is None or inside < body.input_count:
             return
@@ -294,16 +293,15 @@ def _over(
     loop: Loop, columns: Sequence[Reads], at: Mapping[int, int], recomputed: Mapping[int, tuple[Head, Operands]]
 ) -> Loop:
     """Return a loop over other columns: a slot becomes column `at[slot]`, or is recomputed."""
-    names = [f"z{k}" for k in range(len(columns) + len(loop.carries))]
-    table = RowTable()
-    leaves = [table.leaf(sp.Symbol(name, real=True)) for name in names]
-    row_of = {slot: leaves[column] for slot, column in at.items()}
-    row_of |= {len(loop.reads) + k: leaves[len(columns) + k] for k in range(len(loop.carries))}
+    table = BodyRows(len(columns) + len(loop.carries))
+    leaves = table.slots
+    copies = {slot: leaves[column] for slot, column in at.items()}
+    copies |= {len(loop.reads) + k: leaves[len(columns) + k] for k in range(len(loop.carries))}
     for slot, (head, parts) in recomputed.items():
         own = tuple([leaves[part] if isinstance(part, int) else table.leaf(part) for part in parts])
-        row_of[slot] = table.canonical(head, own)
-    copy_rows(loop.body, range(len(loop.body)), table, row_of)
-    body = body_of(table, names, [row_of[output.rows[0]] for output in loop.body.outputs], loop.body.name)
+        copies[slot] = table.canonical(head, own)
+    copy_rows(loop.body, range(len(loop.body)), table, copies)
+    body = table.body([copies[output.rows[0]] for output in loop.body.outputs], loop.body.name)
     return replace(loop, body=body, reads=tuple(columns))
 
 

@@ -21,8 +21,6 @@ Flags: TypeAlias = NDArray[np.bool_]
 MANY = 4096  # rows from which on waves pay off
 SHARE = 64  # on average, a wave has at least this part of the remaining rows,
 SMALL_WAVES = 4  # except for a few small waves
-LINKS = 256  # pairs of a long sum
-SLOTS = 20  # bits of the table in which equal keys meet
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,38 +175,15 @@ def waves(flat: FlatRows, todo: Flags, late: Flags) -> Iterator[Nodes]:
     yield rows
 
 
-def links(flat: FlatRows, rows: Nodes) -> list[slice]:
-    """Return the long stretches of some rows in which each is a pair of an operand and the row before.
-
-    >>> import sympy as sp
-    >>> flat = flat_of([sp.Symbol] * 2 + [sp.Add] * 499, [(), (), (0, 1), *((0, row) for row in range(2, 500))])
-    >>> links(flat, np.arange(2, 501))
-    [slice(0, 499, None)]
-    """
-    pair = np.nonzero(flat.arity[rows] == 2)[0]
-    linked = np.zeros(len(rows) + 1, dtype=bool)
-    operands = flat.operands[flat.start[rows[pair]][:, None] + np.arange(2)]
-    linked[pair] = (pair > 0) & (operands == rows[pair - 1][:, None]).any(axis=1)
-    edges = np.nonzero(np.diff(linked, prepend=False))[0].reshape(-1, 2)
-    return [slice(begin - 1, end) for begin, end in edges.tolist() if end - begin >= LINKS]
-
-
 def grouped(keys: Nodes) -> tuple[Nodes, Nodes]:
     """Return where each different key is first, and for each key the number of its first one.
 
     >>> grouped(np.array([7, 9, 7]))
     (array([0, 1]), array([0, 1, 0]))
     """
-    mixed = (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - SLOTS)
-    slots, table = mixed.astype(np.int64), np.empty(1 << SLOTS, dtype=np.int64)
-    table[slots[::-1]] = np.arange(len(keys))[::-1]
-    first = table[slots]
-    if not (keys[first] == keys).all():  # different keys met in a slot
-        _, firsts, numbers = np.unique(keys, return_index=True, return_inverse=True)
-        first = firsts[numbers]
-    is_first = np.zeros(len(keys), dtype=bool)
-    is_first[first] = True
-    return np.nonzero(is_first)[0], (np.cumsum(is_first) - 1)[first]
+    _, firsts, numbers = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    return firsts[order], np.argsort(order)[numbers]
 
 
 def packed(columns: list[Nodes]) -> Nodes:

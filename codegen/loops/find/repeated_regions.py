@@ -2,10 +2,10 @@
 
 Each NumPy operation on large arrays is traced as a region, so a Python loop around such operations (time steps, layers)
 makes equal regions in every round: equal bodies over equal tables, between other buffers. The distance between equal
-stretches of six regions is a candidate for the period, as for chains (`periods`). Then every use of every round is
-compared. Buffers that take turns at one use become one, with places for each round; a use has to move on by the same
-distance from each round to the next. Rounds at the beginning or the end for which that does not hold stay as they are,
-and use the same places.
+stretches of six regions is a candidate for the period, as for chains. Then every use of every round is compared.
+Buffers that take turns at one use become one, with places for each round; a use has to move on by the same distance
+from each round to the next. Rounds at the beginning or the end for which that does not hold stay as they are, and use
+the same places.
 
 A nest carries out the same regions in the same order, so no number changes. Later passes (derivatives, optimisation,
 machine code) visit the regions of one round only.
@@ -26,7 +26,7 @@ from codegen.ir.readdress import all_readdressed, each_region, moved, shifts_to
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Table, distances
-from codegen.loops.find.periods import PeriodicRun, runs
+from codegen.loops.find.chains_columns import PeriodicRun, runs
 from codegen.loops.optimise.draft import Draft
 from codegen.records import dataclass
 
@@ -131,16 +131,9 @@ def _step_classes(steps: Sequence[Step]) -> NDArray[np.uint64]:
 
 def _step_key(step: Step, known: dict[int, Hashable]) -> Hashable:
     """Return a key, equal for steps that may be one step in different rounds; `known` are keys of arrays of indices."""
-    key: list[Hashable] = []
-    stack: list[Step | str] = [step]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, Nest):
-            stack += ["end", *reversed(part.steps)]
-            key.append(part.count)
-        else:
-            key.append(part if isinstance(part, str) else _region_key(part, known))
-    return tuple(key)
+    if isinstance(step, Nest):
+        return step.count, *(_step_key(inner, known) for inner in step.steps)
+    return _region_key(step, known)
 
 
 def _region_key(region: Region, known: dict[int, Hashable]) -> Hashable:

@@ -1,7 +1,8 @@
 """Group operations that are written alike, whatever inputs and constants they read.
 
 The class of a row is its head and the classes of its operands, those of a commutative pair sorted. All inputs are one
-class, and so are all numbers: the terms of a sum are of one class, in whatever order they were written.
+class, and so are all numbers: the terms of a sum are of one class, in whatever order they were written. But numbers
+among a row's operands that decide what it means, such as exponents, decide its class, and go into no table.
 """
 
 from __future__ import annotations
@@ -9,19 +10,54 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain, repeat
+from itertools import chain
 
 import numpy as np
 import sympy as sp
 
+import codegen.distribution_heads as d
+import codegen.special_heads as s
 from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Head, Rows
+from codegen.ir.row_table import COMMUTATIVE
 from codegen.ir.tables import distinct
 from codegen.limits import EVERY, check
-from codegen.loops.find.flat_rows import Flags, FlatRows, flattened, grouped, links, needed, packed, waves
-from codegen.loops.find.row_rules import COMMUTES, ORDER, POWER, RELATIONALS, STRICT, TWO_ORDERS, deciding, rule_of
+from codegen.loops.find.flat_rows import Flags, FlatRows, flattened, grouped, needed, packed, waves
 from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.records import dataclass
+
+RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
+_TABLES = frozenset({
+    sp.Piecewise, *RELATIONALS, sp.beta,
+    s.stdtr, s.gammainc, s.gammaincc, s.betainc, s.betaincc, s.gamma_kernel, s.beta_kernel, s.betaln,
+    d.stdtrit, d.gammaincinv, d.gammainccinv, d.betaincinv, d.betainccinv,
+})  # fmt: skip # besides COMMUTATIVE: any numbers
+_ORDERS: dict[Head, int] = {s.polygamma_difference: 1, d.gamma_moment: 1, d.beta_moment: 2}  # first operands, orders
+COMMUTES, PLAIN, POWER, STRICT, ORDER, TWO_ORDERS = range(6)
+
+
+def rule_of(head: Head) -> int:
+    """Return the rule of a head.
+
+    >>> rule_of(sp.Mul) == COMMUTES, rule_of(sp.polygamma) == STRICT, rule_of(s.polygamma_difference) == ORDER
+    (True, True, True)
+    """
+    if head in COMMUTATIVE:
+        return COMMUTES
+    if head in _ORDERS:
+        return ORDER if _ORDERS[head] == 1 else TWO_ORDERS
+    return PLAIN if head in _TABLES else POWER if head is sp.Pow else STRICT
+
+
+def deciding(rule: int, count: int) -> Sequence[int]:
+    """Return the operands, of `count`, whose numbers decide.
+
+    >>> deciding(POWER, 2), deciding(COMMUTES, 2), deciding(STRICT, 2)
+    ((1,), (), range(0, 2))
+    """
+    places: dict[int, Sequence[int]] = {STRICT: range(count), POWER: (1,), ORDER: (0,), TWO_ORDERS: (0, 1)}
+    return places.get(rule, ())
+
 
 NUMBER = 0  # the class of all numbers that a table may hold
 STAGE = 1 << 40  # heights are below it
@@ -99,18 +135,6 @@ class _Kinds:
         self.operations.append(min(HEAVY, 1.0 + sum(self.operations[part] for part in operands)))
         self.constant.append(all(self.constant[part] for part in operands))
         return len(self.heads) - 1
-
-    def chain(self, head: Head, term: int, first: int, count: int, own: float) -> range:
-        """Add the new classes head(term, first), head(term, head(term, first))..."""
-        numbers = range(len(self.heads), len(self.heads) + count)
-        steps = np.arange(1, count + 1)
-        self.heads += [head] * count
-        self.operands += zip(repeat(term), [first, *numbers][:count], strict=False)
-        self.keys += range(self.keys[first] + 1, self.keys[first] + 1 + count)
-        self.weights += np.minimum(HEAVY, self.weights[first] + steps * (own + self.weights[term])).tolist()
-        self.operations += np.minimum(HEAVY, self.operations[first] + steps * (1.0 + self.operations[term])).tolist()
-        self.constant += [self.constant[first] and self.constant[term]] * count
-        return numbers
 
 
 def classify(
@@ -272,45 +296,12 @@ class _Classifier:
         todo[list(ragged)] = False
         apart = np.zeros_like(todo)
         apart[list(ragged)] = True
-        rest = np.nonzero(todo)[0]
-        while True:
+        *many, rest = waves(self.flat, todo, apart)
+        for wave in many:
             check("looking for sums")
-            *many, rest = waves(self.flat, todo, apart)
-            for wave in many:
-                for count in np.unique(self.flat.arity[wave]).tolist():
-                    self.many(wave[self.flat.arity[wave] == count], count)
-            todo[:] = False
-            todo[rest] = True
-            chains = [run for run in links(self.flat, rest) if self.chain(rest[run])]
-            for run in chains:
-                todo[rest[run]] = False
-            if not chains:
-                break
+            for count in np.unique(self.flat.arity[wave]).tolist():
+                self.many(wave[self.flat.arity[wave] == count], count)
         return self.one_by_one(np.sort(np.concatenate([rest, np.nonzero(apart)[0]])), ragged)
-
-    def chain(self, rows: Nodes) -> bool:
-        """Set the classes of a long sum or product, pairs of the row before and a term of one class; False if not."""
-        pairs = self.flat.operands[self.flat.start[rows][:, None] + np.arange(2)]
-        terms = pairs[1:].sum(axis=1) - rows[:-1]
-        kind, code = int(self.of[terms[0]]), int(self.flat.codes[rows[0]])
-        known = (self.of[pairs[0]] >= 0).all() and (self.of[terms] == kind).all() and kind >= 0
-        if not known or self.rules[code] != COMMUTES or (self.flat.codes[rows] != code).any():
-            return False
-        for row in rows[:2]:  # from the second one on, its class is larger than that of the terms
-            self.many(np.array([row]), 2)
-        at, above = 1, int(self.of[rows[1]])
-        while at < len(terms) and (known_kind := self.memo.get((code, kind, above))) is not None:
-            at, above = at + 1, known_kind
-            self.of[rows[at]] = known_kind
-        kinds = self.kinds.chain(
-            self.flat.heads[code], kind, above, len(terms) - at, _cost(self.flat.heads[code], None)
-        )
-        self.of[rows[at + 1 :]] = kinds
-        self.memo.update(zip(zip(repeat(code), repeat(kind), [above, *kinds]), kinds, strict=False))
-        places = self.flat.start[rows[2:]]
-        self.parts[places], self.parts[places + 1] = terms[1:], rows[1:-1]
-        self.lead[rows[2:]] = self.lead[terms[1:]] if kind else self.lead[rows[1]]
-        return True
 
     def many(self, rows: Nodes, count: int) -> None:
         """Set the classes of rows of `count` operands, whose classes are known."""

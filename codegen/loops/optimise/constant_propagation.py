@@ -15,11 +15,10 @@ import sympy as sp
 
 from codegen.evaluation.constant_folding import fold_constants
 from codegen.ir.body_parts import row_of
-from codegen.ir.copy_rows import body_of, copied
+from codegen.ir.copy_rows import BodyRows, copied
 from codegen.ir.program import Program, atom_key, needed
 from codegen.ir.readdress import each_region
 from codegen.ir.region import Nest, Region, Step
-from codegen.ir.row_table import RowTable as Rows
 from codegen.ir.tables import Affine, Table
 from codegen.records import dataclass
 
@@ -104,9 +103,7 @@ def _with_numbers(region: Region, numbers: Mapping[int, _Numbers]) -> Region:
 
 def _body(body: Program, known: Mapping[int, sp.Number]) -> Program:
     """Return a body with numbers in the place of some slots."""
-    table, names = Rows(), [f"s{k}" for k in range(len(body.inputs) - len(known))]
-    leaves = [table.leaf(sp.Symbol(name, real=True)) for name in names]
-    rows = dict(zip([slot for slot in range(len(body.inputs)) if slot not in known], leaves, strict=True))
+    table = BodyRows(len(body.inputs) - len(known))
+    rows = dict(zip([slot for slot in range(len(body.inputs)) if slot not in known], table.slots, strict=True))
     rows |= {slot: table.leaf(number) for slot, number in known.items()}
-    outputs = copied(body, [row_of(body, k) for k in range(len(body.outputs))], table, rows)
-    return body_of(table, names, outputs, body.name)
+    return table.body(copied(body, [row_of(body, k) for k in range(len(body.outputs))], table, rows), body.name)

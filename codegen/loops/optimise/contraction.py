@@ -4,22 +4,26 @@ Values carried from round to round have their own places in each round, because 
 program that is only run, a round reads the results of the few rounds before it: a window of places, which moves on with
 the rounds. Here the window stays, and the numbers in it move at the end of each round. New places in it are set to zero
 first, unless the round stores to all of them. The numbers computed are the same to the last bit.
+
+Array expansion is the inverse: each round of a nest gets its own places in a workspace. Such a workspace comes from
+checkpoints: the reverse pass through its nest needs values of a round that later rounds have overwritten. Likewise a
+carry of a long lag, whose slot holds one value after another, becomes several carries with a slot each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from math import prod
 
 import numpy as np
 import sympy as sp
 
-from codegen.ir.body_parts import copy
-from codegen.ir.execution_order import all_places
+from codegen.ir.body_parts import body_part, copy, row_of
 from codegen.ir.program import Output, Program
-from codegen.ir.readdress import moved, readdressed, shift_at
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
+from codegen.ir.readdress import all_places, all_readdressed, moved, readdressed, shift_at
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, Places, Table, distinct
 from codegen.records import dataclass
@@ -186,10 +190,9 @@ def zeros(buffer: int, count: int, first: int = 0) -> Region:
 
 def is_zeros(region: Region) -> bool:
     """Return whether a region only sets places to zero."""
-    values = [region.body.atoms.get(region.body.outputs[use.output].rows[0]) for use in region.results]
-    return region.parallel and all(
-        value is sp.S.Zero and use.kind == "store" for value, use in zip(values, region.results, strict=True)
-    )
+    body = region.body
+    zero = (use.kind == "store" and body.atoms.get(row_of(body, use.output)) is sp.S.Zero for use in region.results)
+    return region.parallel and all(zero)
 
 
 def wide_zeros(
@@ -315,3 +318,64 @@ class _Mover:
         first = window.end[0] if self.after else window.lowest
         shifts = tuple(0 if k == self.level else shift for k, shift in enumerate(table.shifts))
         return buffer, moved(table, -first, shifts=shifts)
+
+
+def expanded(steps: Sequence[Step], buffers: list[Buffer]) -> tuple[Step, ...]:
+    """Return steps in which no place is stored twice; buffers grow for that, in their list.
+
+    >>> from codegen.loops.optimise.contraction import zeros
+    >>> from codegen.ir.region import Nest
+    >>> buffers = [Buffer("workspace", 4)]
+    >>> (nest,) = expanded([Nest(10, (zeros(0, 4),))], buffers)
+    >>> nest.steps[0].results[0].table, buffers[0].size
+    (Affine(start=0, step=1, count=4, shifts=(4,)), 40)
+    """
+    further: dict[int, tuple[int, ...]] = {}
+    for buffer, uses in sorted(uses_of(steps).items()):
+        size, shifts = _rounds_apart(buffers[buffer].size, uses)
+        if any(shifts):
+            further[buffer], buffers[buffer] = shifts, Buffer("workspace", size)
+    if not further:
+        return tuple(steps)
+
+    def change(buffer: int, table: Table) -> tuple[int, Table]:
+        pairs = zip_longest(table.shifts, further.get(buffer, ()), fillvalue=0)
+        return buffer, moved(table, shifts=tuple(shift + more for shift, more in pairs))
+
+    return all_readdressed(steps, change)
+
+
+def _rounds_apart(size: int, uses: Sequence[VisitedUse]) -> tuple[int, tuple[int, ...]]:
+    """Return the size of a buffer with places for every round, and the distances of rounds.
+
+    The rounds are those of the nests around all uses of the buffer in which the same places are stored again.
+    """
+    first = uses[0].visit
+    depth = max(k for k in range(len(first.nests) + 1) if all(use.visit.nests[:k] == first.nests[:k] for use in uses))
+    stores = [use.table for use in uses if use.kind in ("store", "last", "zero")]
+    shifts = [0] * depth
+    for level in reversed(range(depth)):
+        if first.counts[level] > 1 and any(shift_at(table, level) == 0 for table in stores):
+            shifts[level] = size
+            size *= first.counts[level]
+    return size, tuple(shifts)
+
+
+def single_lags(region: Region) -> Region:
+    """Return a region with carries of lag 1: one of lag 3 becomes three, which pass their slots on to each other."""
+    if all(carry.lag == 1 for carry in region.carries):
+        return region
+    first, inputs = len(region.gathers), len(region.body.inputs)
+    outputs: list[int | None] = list(range(len(region.body.outputs)))
+    carries: list[Carry] = []
+    passing: list[Carry] = []
+    for carry in region.carries:
+        output = carry.output
+        for initial in reversed(carry.initial[1:]):
+            outputs.append(~(inputs + len(passing)))
+            passing.append(Carry(output, (initial,)))
+            output = len(outputs) - 1
+        carries.append(Carry(output, carry.initial[:1]))
+    slots = range(first + len(carries))
+    body = body_part(region.body, slots, outputs, further=len(passing))
+    return replace(region, body=body, carries=(*carries, *passing))

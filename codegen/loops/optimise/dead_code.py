@@ -14,8 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from codegen.ir.body_parts import Wiring, slots_behind
-from codegen.ir.execution_order import all_places
-from codegen.ir.readdress import each_region, key_of, shift_at
+from codegen.ir.readdress import all_places, each_region, key_of, shift_at
 from codegen.ir.region import Nest, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Table, distinct
 

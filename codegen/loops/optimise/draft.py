@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.accesses import check_rounds
-from codegen.ir.interning import interned
 from codegen.ir.program import Input, Output
-from codegen.ir.readdress import buffers_read, buffers_written, renumbered
+from codegen.ir.readdress import buffers_read, buffers_written, interned, renumbered
 from codegen.ir.region import Buffer, Gather, Region, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked, strict
 from codegen.ir.tables import Affine

@@ -9,13 +9,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-import sympy as sp
-
-from codegen.ir.copy_rows import body_of, copied
+from codegen.ir.copy_rows import BodyRows, copied
 from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of, span
-from codegen.ir.row_table import RowTable as Rows
 from codegen.ir.tables import Table
 
 LARGEST = 400  # operations of a body: larger ones do not fit into registers, and gain nothing
@@ -149,13 +146,8 @@ def _body_of_both(
 
     `firsts` and `seconds` are the sources of their slots: slot s of the new body, or ~k for output k of the first one.
     """
-    table = Rows()
-    rows = [table.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(slots)]
-    outputs = _outputs(table, first, [rows[slot] for slot in firsts])
-    outputs += _outputs(table, second, [rows[slot] if slot >= 0 else outputs[~slot] for slot in seconds])
-    return body_of(table, (f"s{k}" for k in range(slots)), outputs, first.name)
-
-
-def _outputs(table: Rows, body: Program, slots: Sequence[int]) -> list[int]:
-    """Write a body over rows for its slots; return the rows of its outputs."""
-    return copied(body, [output.rows[0] for output in body.outputs], table, dict(enumerate(slots)))
+    table, outputs = BodyRows(slots), list[int]()
+    for body, sources in ((first, firsts), (second, seconds)):
+        rows = [table.slots[slot] if slot >= 0 else outputs[~slot] for slot in sources]
+        outputs += copied(body, [output.rows[0] for output in body.outputs], table, dict(enumerate(rows)))
+    return table.body(outputs, first.name)

@@ -12,7 +12,8 @@ from dataclasses import field
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.program import Program
+from codegen.ir.body_parts import row_of
+from codegen.ir.program import needed
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Places, distinct
 from codegen.records import dataclass
@@ -167,13 +168,14 @@ class ReachingDefinitions:
         activity = self._activity(region)
         sizes = []
         for result in region.results:
-            rows, slots = _cone(region.body, region.body.outputs[result.output].rows[0])
-            behind = _sum(self._behind(region.gathers[slot]) for slot in slots)
-            sizes.append(Size(rows + behind.rows, behind.slots, 1 + behind.depth))
+            rows = needed(region.body, [row_of(region.body, result.output)], ())
+            behind = _sum(self._behind(region.gathers[row]) for row in rows if row < len(region.gathers))
+            operations = sum(bool(region.body.operands[row]) for row in rows)
+            sizes.append(Size(operations + behind.rows, behind.slots, 1 + behind.depth))
         for result, size in zip(region.results, sizes, strict=True):
             places, into = result.table.places(), self.of[result.buffer]
             into.results.append((len(self.written), places))
-            np.logical_or.at(into.active, places, activity[region.body.outputs[result.output].rows[0]])
+            np.logical_or.at(into.active, places, activity[row_of(region.body, result.output)])
             self.written.append(Definition(region, result, size))
 
     def _activity(self, region: Region) -> list[Activity]:
@@ -203,15 +205,3 @@ class ReachingDefinitions:
         sizes = [_sum(self.written[k].size for k in recipes[kind]) for kind in np.unique(kinds).tolist() if kind >= 0]
         sizes.append(Size(0, int((kinds == INNER).any()), 0))
         return Size(*(max(getattr(size, name) for size in sizes) for name in ("rows", "slots", "depth")))
-
-
-def _cone(body: Program, row: int) -> tuple[int, list[int]]:
-    """Return the number of operations that a row needs, and the slots that it reads."""
-    seen, stack = {row}, [row]
-    while stack:
-        for operand in body.operands[stack.pop()]:
-            if operand not in seen:
-                seen.add(operand)
-                stack.append(operand)
-    slots = sorted(needed for needed in seen if needed < len(body.inputs))
-    return sum(1 for needed in seen if body.operands[needed]), slots

@@ -1,19 +1,25 @@
-"""Turn a chain that only adds into a sum, whose terms are independent.
+"""Prepare sums for second derivatives: chains that only add become sums, long linear sums get buffers.
 
-Matrix products that NumPy carries out column by column are such chains, whose lag is the number of rows.
+The terms of a sum are independent. Matrix products that NumPy carries out column by column are chains that only add,
+whose lag is the number of rows.
+
+The Hessian of g(w . x) in 64 inputs has 2080 different entries, but it is one number times an outer product. With w . x
+in a buffer (see `pieces`) a body has one entry, and a loop writes the outer product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 import sympy as sp
 
-from codegen.ir.body_parts import copy, rebuilt
+from codegen.ir.body_parts import copy, outputs_of, rebuilt, row_of
+from codegen.ir.program import Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, regions_of
-from codegen.ir.tables import Places, table
+from codegen.ir.tables import Affine, Places, table
+from codegen.loops.optimise.draft import Draft
 
 
 def with_reductions(program: RolledProgram) -> RolledProgram:
@@ -65,7 +71,7 @@ def _sums(region: Region, read: Sequence[Places]) -> list[Region] | None:
     steps: list[Region] = []
     for use in region.results:
         if use.output not in terms:
-            results.append((region.body.outputs[use.output].rows[0], use))
+            results.append((row_of(region.body, use.output), use))
             continue
         carry, row = terms[use.output]
         places = _last_places(region, carry, use, read)
@@ -79,7 +85,7 @@ def _sums(region: Region, read: Sequence[Places]) -> list[Region] | None:
 
 def _term(region: Region, slot: int, output: int) -> int | None:
     """Return the row that is added to a carry; None where anything else reads the carry or the sum."""
-    body, row = region.body, region.body.outputs[output].rows[0]
+    body, row = region.body, row_of(region.body, output)
     operands = body.operands[row]
     used = [k for k, parts in enumerate(body.operands) if slot in parts or row in parts]
     outputs = [output.rows[0] for output in body.outputs]
@@ -109,3 +115,49 @@ def _copies(initial: Sequence[Gather], buffer: int, places: Places) -> list[Regi
         reads = np.array([initial[k].table.places()[0] for k in chosen])
         copies.append(copy(Gather(source, table(reads)), buffer, table(places[chosen]), "add", "initial values"))
     return copies
+
+
+FEWEST_SLOTS = 12  # of an outlined sum
+COMPUTED = ("workspace", "output")  # kinds of buffers that may depend on inputs
+MOST_VALUES = 32  # of outlined sums, in all repetitions of all regions
+
+
+def with_outlined_sums(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
+    """Return a program whose long linear sums have buffers, and these buffers; regions know nothing of each other."""
+    draft, left = Draft(program), MOST_VALUES
+    for at, region in enumerate(program.steps):
+        assert isinstance(region, Region)
+        computed = {k for k, use in enumerate(region.gathers) if program.buffers[use.buffer].kind in COMPUTED}
+        variable = computed | {k for k, use in enumerate(region.gathers) if use.buffer in inputs}
+        rows = _outlined_sums(region.body, variable) if region.count <= left else []
+        if not rows or region.count * len(rows) > left:
+            continue
+        left -= region.count * len(rows)
+        sums, draft.steps[at] = split(region, rows, [draft.workspace(region.count) for _ in rows])
+        draft.insert(at, sums)
+    outlined = draft.finished() if draft.added else program
+    return outlined, frozenset(range(outlined.first_output - len(draft.added), outlined.first_output))
+
+
+def _outlined_sums(body: Program, variable: set[int]) -> list[int]:
+    """Return the rows that are linear in many variable slots, and are operands of nonlinear rows."""
+    support: list[frozenset[int]] = []
+    linear: list[bool] = []
+    used: set[int] = set()
+    for row, operands in enumerate(body.operands):
+        parts = [support[part] for part in operands]
+        support.append(frozenset([row] if row in variable else ()).union(*parts))
+        depends = [part for part in operands if support[part]]
+        straight = body.heads[row] is sp.Add or (body.heads[row] is sp.Mul and len(depends) == 1)
+        linear.append(not depends or (straight and all(linear[part] for part in depends)))
+        if not linear[-1]:
+            used |= {part for part in depends if linear[part] and len(support[part]) >= FEWEST_SLOTS}
+    return sorted(used)
+
+
+def split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> tuple[Region, Region]:
+    """Return the region that stores some rows in buffers, and the region that reads them there."""
+    everywhere = Affine(0, 1, region.count)
+    reads = {row: Gather(buffer, everywhere) for row, buffer in zip(rows, buffers, strict=True)}
+    kept = [(row, Result(0, read.buffer, everywhere, "store")) for row, read in reads.items()]
+    return rebuilt(region, kept, {}), rebuilt(region, outputs_of(region), reads)

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import TypeGuard
 
 import numpy as np
 import sympy as sp
 
 from codegen.ir.body_parts import row_of
-from codegen.ir.copy_rows import body_of, copied
+from codegen.ir.copy_rows import BodyRows, copied
 from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Kind, Region, Result, RolledProgram, Step, regions_of
-from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine, Indexed, table
 
 PLACES = 64  # of a loop that is worth it
@@ -73,14 +73,14 @@ def _with_terms(step: Region, terms: Mapping[int, tuple[Region, int]]) -> Region
     if len(step.gathers) != 1 or step.gathers[0].buffer not in terms:
         return step
     (read,) = step.gathers
-    (maker, output), places, rows = terms[read.buffer], read.table.places(), RowTable()
+    (maker, output), places = terms[read.buffer], read.table.places()
     if step.count != maker.count:
         return step
-    slots = [rows.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(maker.gathers))]
-    (term,) = copied(maker.body, [row_of(maker.body, output)], rows, dict(enumerate(slots)))
+    rows = BodyRows(len(maker.gathers))
+    (term,) = copied(maker.body, [row_of(maker.body, output)], rows, dict(enumerate(rows.slots)))
     (total,) = copied(step.body, [row_of(step.body, step.results[0].output)], rows, {0: term})
     gathers = tuple(Gather(use.buffer, table(use.table.places()[places])) for use in maker.gathers)
-    body = body_of(rows, (f"s{k}" for k in range(len(slots))), [total], step.body.name)
+    body = rows.body([total], step.body.name)
     return replace(step, body=body, gathers=gathers, results=(replace(step.results[0], output=0),))
 
 
@@ -118,11 +118,6 @@ def _is_affine(gather: Gather) -> bool:
 
 def _sum(body: Program, output: int, slots: int, terms: list[list[int]]) -> Program:
     """Return the body that adds the values of a body for several choices of its slots, from left to right."""
-    rows = RowTable()
-    leaves = [rows.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(slots)]
-    total: int | None = None
-    for chosen in terms:
-        (term,) = copied(body, [row_of(body, output)], rows, dict(enumerate(leaves[slot] for slot in chosen)))
-        total = term if total is None else rows.row(sp.Add, (total, term))
-    assert total is not None
-    return body_of(rows, (f"s{k}" for k in range(slots)), [total], body.name)
+    rows, row = BodyRows(slots), row_of(body, output)
+    values = [copied(body, [row], rows, {k: rows.slots[slot] for k, slot in enumerate(chosen)})[0] for chosen in terms]
+    return rows.body([reduce(lambda total, term: rows.row(sp.Add, (total, term)), values)], body.name)

@@ -7,23 +7,21 @@ first, so that every slot has one table.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.body_parts import copy
-from codegen.ir.interning import interned
+from codegen.ir.body_parts import copy, row_of
 from codegen.ir.program import Input, Output, Rows
-from codegen.ir.readdress import all_readdressed, moved, renumbered
+from codegen.ir.readdress import all_readdressed, interned, moved, renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
 from codegen.limits import EVERY, check
 from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, StraightError, is_nodes, joined
-from codegen.loops.place.buffers import Arrays, Buffers
-from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
+from codegen.loops.place.buffers import Arrays, Buffers, Spot, added_to, in_rounds, piece_of
 from codegen.matrices.matrix_loops import without_matrices
 
 Sums = Mapping[int, tuple[int, ...]]
@@ -72,19 +70,8 @@ class _Placer(Buffers):
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
         self.parts: dict[int, list[int]] = {}  # operands of nodes in straight lines and of loops (~number)
-        self.readers = self.readers_of([use for loop in loops for use in loop.results if use.kind in ("sum", "last")])
         for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
-
-    def readers_of(self, uses: Sequence[LoopResult]) -> dict[int, list[int]]:
-        """Return the columns that read each number that loops leave at their end."""
-        single, readers = np.zeros(len(self.buffer), dtype=bool), dict[int, list[int]]()
-        for use in uses:
-            single[use.nodes] = True
-        for column, nodes in enumerate(chain.from_iterable(loop.nodes_read for loop in self.loops)):
-            for node in distinct(nodes[single[nodes]]).tolist():
-                readers.setdefault(node, []).append(column)
-        return readers
 
     def join(self, number: int, nodes: Nodes) -> None:
         """Note that a loop adds to nodes, which are complete when all loops that add to them have run."""
@@ -220,33 +207,20 @@ class _Placer(Buffers):
         initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
         carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
         needed = [use for use in loop.results if use.kind == "add" or self.is_needed(use)]
-        single = [use.nodes for use in needed if use.kind in ("sum", "last")]
-        spots = self.keep_single(np.concatenate(single)) if single else {}
         results = []
         for use in needed:
             if use.kind == "add":
                 results.append(self.add(use))
-            elif use.kind == "each":
-                buffer, places = self.keep(use.nodes)
+                continue
+            buffer, places = self.keep(use.nodes)
+            if use.kind == "each":
                 results.append(Result(use.output, buffer, table(places), "store"))
             else:
-                buffer, place = spots[int(use.nodes[0])]
                 summed = use.kind == "sum"
-                table_of = Affine(place, 0, loop.count if summed else 1)
+                table_of = Affine(int(places[0]), 0, loop.count if summed else 1)
                 results.append(Result(use.output, buffer, table_of, "add" if summed else "last"))
         if results:
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
-
-    def keep_single(self, nodes: Nodes) -> dict[int, tuple[int, int]]:
-        """Give the results at the end of a loop places, side by side for equal readers; return these by node."""
-        groups: dict[Hashable, list[int]] = {}
-        for node in nodes.tolist():
-            groups.setdefault((self.array_of(node), *self.readers.get(node, (~node,))), []).append(node)
-        spots: dict[int, tuple[int, int]] = {}
-        for group in groups.values():
-            buffer, places = self.keep(np.array(group))
-            spots |= {node: (buffer, place) for node, place in zip(group, places.tolist(), strict=True)}
-        return spots
 
     def write_nest(self, loop: Loop) -> None:
         """Write a chain with loops in its body: its carries have new places in every round."""
@@ -278,7 +252,7 @@ class _Placer(Buffers):
         """Return the nest of a body, whose slots and outputs are at places that move on with the rounds."""
         groups = {key: k for k, key in enumerate(dict.fromkeys((spot.buffer, spot.shift) for spot in reads))}
         nowhere = np.empty(0, dtype=np.int64)
-        rows = [np.array([loop.body.outputs[output].rows[0] for output in part]) for part in outputs]
+        rows = [np.array([row_of(loop.body, output) for output in part]) for part in outputs]
         inner = _Placer(
             loop.body, Arrays([("", nowhere)] * len(groups), [(part, None) for part in rows]),
             loop.inside, loop.sums, self.name, nested=True,

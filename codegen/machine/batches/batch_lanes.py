@@ -9,7 +9,7 @@ from codegen.ir.region import RolledProgram
 from codegen.lanes import FLOAT64, Lanes, NumberType
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.options import Options
-from codegen.pricing.latency import busy, longest_way
+from codegen.pricing.price import busy, longest_way
 from codegen.pricing.price_table import NANOSECONDS, kinds, nanoseconds, operations as priced
 from codegen.processor import has_fma, vector_bits
 

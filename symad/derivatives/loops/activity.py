@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.execution_order import filled_before_use
 from codegen.ir.matrix_operation import MOVING
+from codegen.ir.readdress import filled_before_use
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Indexed, Places, Table
 from codegen.records import dataclass

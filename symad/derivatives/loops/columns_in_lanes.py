@@ -19,7 +19,7 @@ from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgra
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft
-from codegen.loops.optimise.outlining import split
+from codegen.loops.optimise.reductions import split
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
 

@@ -14,9 +14,8 @@ from codegen.ir.program import Input, Output
 from codegen.ir.readdress import all_readdressed, buffers_read, each_region, readdressed
 from codegen.ir.region import Gather, Nest, Region, RolledProgram, Step
 from codegen.ir.tables import Affine
-from codegen.loops.optimise.contraction import zeros
+from codegen.loops.optimise.contraction import expanded, single_lags, zeros
 from codegen.loops.optimise.draft import Draft, fresh_name
-from codegen.loops.optimise.expansion import expanded, single_lags
 from codegen.stages import allowed, observed
 from symad.derivatives.loops.activity import Backward, Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of

@@ -6,9 +6,9 @@ import sympy as sp
 
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.expressions.sympy_in import program_from_sympy
-from codegen.ir.execution_order import all_places
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import (
+    all_places,
     all_readdressed,
     backward,
     buffers_read,

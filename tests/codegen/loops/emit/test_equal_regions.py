@@ -14,8 +14,7 @@ import codegen.loops.emit.thread_blocks as blocks
 import symad as sa
 from codegen import compile_program, load_kernel
 from codegen.expressions.sympy_in import program_from_sympy
-from codegen.ir.interning import interned
-from codegen.ir.readdress import renumbered
+from codegen.ir.readdress import interned, renumbered
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, table
 from codegen.loops.emit import rolled_code

@@ -86,7 +86,7 @@ def test_a_difference_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
             total = self.new(f"fadd {self.scalar.type} {total},{lane}")
         return str(total)
 
-    monkeypatch.setattr(loop_points._Points, "sum_of_lanes", one_after_the_other)
+    monkeypatch.setattr(loop_points.PointsLoop, "sum_of_lanes", one_after_the_other)
     points = np.random.default_rng(3).normal(size=(16, 610))
     program = sa.compile(CASES["a long sum"][0], points[0], roll="always").program
     with pytest.raises(AssertionError):

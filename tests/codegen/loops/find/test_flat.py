@@ -54,7 +54,6 @@ def facts(found: Classes) -> list[tuple[object, ...]]:
 def all_at_once(monkeypatch):
     """Everything is taken for many."""
     monkeypatch.setattr(flat, "MANY", 1)
-    monkeypatch.setattr(flat, "LINKS", 2)
     monkeypatch.setattr(flat, "SMALL_WAVES", 10)
 
 
@@ -100,8 +99,7 @@ def test_needed_rows_do_not_go_through_what_is_given():
     assert needed(rows, wanted, given).all()
 
 
-def test_different_keys_in_one_slot_are_told_apart(monkeypatch):
-    monkeypatch.setattr(flat, "SLOTS", 2)
+def test_different_keys_are_told_apart():
     keys = np.random.default_rng(0).integers(0, 50, 300)
     firsts, numbers = grouped(keys)
     assert np.array_equal(keys[firsts][numbers], keys)

@@ -1,7 +1,6 @@
-"""Sharing in nests: what a round of the way there has computed is read by the same round of the way back."""
+"""What a loop of the way there has computed is read by the loop of the way back; nothing is shared in nests."""
 
 import numpy as np
-import pytest
 import sympy as sp
 
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
@@ -10,7 +9,7 @@ from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, regions_of
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine
-from codegen.loops.optimise.common_rows import MOST_KEPT, share
+from codegen.loops.optimise.common_rows import share
 
 N, ROUNDS = 8, 5
 X, Y = sp.symbols("x y")
@@ -19,17 +18,15 @@ BOTH = program_from_sympy([X, Y], [sp.exp(sp.sin(X)) * Y])
 RNG = np.random.default_rng(0)
 
 
-def there_and_back(source=None, backward=True, read=0, size=N, rounds=ROUNDS):
-    """exp(sin(x)) of rounds of the input, or of a buffer, upward; then its product with a number of the input."""
-    total = size * rounds
-    up = Affine(0, 1, size, (size,))
-    down = Affine(size * (rounds - 1), 1, size, (-size,)) if backward else up
-    moving = Affine(read + down.start, 1, size, down.shifts)
-    first = Region(SINE, size, (Gather(0, up),), (Result(0, 1, up, "store"),))
-    second = Region(BOTH, size, (Gather(0, moving), Gather(0, Affine(0, 0, size))), (Result(0, 2, down, "store"),))
-    arrays = (Input("x", (total + size,)),), (Output((total,), ()), Output((total,), ()))
-    buffers = Buffer("input", total + size), Buffer("output", total), Buffer("output", total)
-    return RolledProgram(*arrays, buffers, (Nest(rounds, (first,)), Nest(rounds, (second,))))
+def there_and_back(read=0, size=N):
+    """exp(sin(x)) of the input; then its product with a number of the input."""
+    whole = Affine(0, 1, size)
+    first = Region(SINE, size, (Gather(0, whole),), (Result(0, 1, whole, "store"),))
+    reads = Gather(0, Affine(read, 1, size)), Gather(0, Affine(0, 0, size))
+    second = Region(BOTH, size, reads, (Result(0, 2, whole, "store"),))
+    arrays = (Input("x", (2 * size,)),), (Output((size,), ()), Output((size,), ()))
+    buffers = Buffer("input", 2 * size), Buffer("output", size), Buffer("output", size)
+    return RolledProgram(*arrays, buffers, (first, second))
 
 
 def heads(program):
@@ -43,31 +40,28 @@ def assert_same(made, program):
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("backward", [True, False])
-def test_the_same_round_of_another_nest_is_read(backward):
-    program = there_and_back(backward=backward)
+def test_what_is_stored_is_read():
+    program = there_and_back()
     made = share(program)
     assert heads(program).count(sp.exp) == 2
     assert heads(made).count(sp.exp) == 1
     assert_same(made, program)
 
 
-def test_what_is_not_stored_is_kept_for_every_round():
+def test_what_is_not_stored_is_kept():
     program = there_and_back()
     first, second = program.steps
-    (region,) = first.steps
-    only_sum = Result(0, 1, Affine(0, 0, N, (N,)), "add")
+    only_sum = Result(0, 1, Affine(0, 1, N), "add")
     changed = RolledProgram(
-        program.inputs, program.outputs, program.buffers,
-        (Nest(ROUNDS, (Region(SINE, N, region.gathers, (only_sum,)),)), second),
-    )  # fmt: skip
+        program.inputs, program.outputs, program.buffers, (Region(SINE, N, first.gathers, (only_sum,)), second)
+    )
     made = share(changed)
     assert heads(made).count(sp.exp) == 1
-    assert [buffer.size for buffer in made.buffers if buffer.kind == "workspace"] == [N * ROUNDS]
+    assert [buffer.size for buffer in made.buffers if buffer.kind == "workspace"] == [N]
     assert_same(made, changed)
 
 
-def test_another_round_is_not_read():
+def test_other_places_are_not_read():
     program = there_and_back(read=N)
     assert share(program) is program
 
@@ -87,8 +81,3 @@ def test_what_rounds_store_again_is_not_taken_for_what_it_was():
     assert share(program) is program
     turned = RolledProgram(*arrays, buffers, (Nest(ROUNDS, (fill, first, second)),))
     assert_same(share(turned), turned)
-
-
-def test_what_has_no_room_is_computed_again():
-    program = there_and_back(size=64, rounds=MOST_KEPT // 64 + 1)
-    assert share(program) is program

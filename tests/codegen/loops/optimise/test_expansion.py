@@ -11,7 +11,7 @@ from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
-from codegen.loops.optimise.expansion import single_lags
+from codegen.loops.optimise.contraction import single_lags
 from symad.derivatives.loops.body_derivatives import body_program
 
 
