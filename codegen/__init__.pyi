@@ -15,7 +15,7 @@ from codegen.ir.unroll import unroll as unroll
 from codegen.lambdified.function import Lambdified as Lambdified
 from codegen.lambdified.lambdify import lambdify as lambdify
 from codegen.machine.build import compile_program as compile_program
+from codegen.machine.calls.compiled import Stats as Stats
 from codegen.machine.calls.kernel import Kernel as Kernel
-from codegen.machine.calls.statistics import Stats as Stats
 from codegen.machine.gpu.gpu_kernel import GpuKernel as GpuKernel
 from codegen.machine.stored_kernels import load_kernel as load_kernel

@@ -14,29 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import sympy as sp
 from mpmath import mp
+
+from codegen.heads import evaluated_head
 
 _BISECTIONS = 50
 _FARTHEST = 4096.0  # of logarithms in which roots are looked for
 _NEWTON_STEPS = 60
-
-
-class _Evaluated(sp.Function):  # type: ignore[misc]
-    """A real function that SymPy has no name for, by its values."""
-
-    is_real = True
-    value: Callable[..., Any]
-
-    def _eval_evalf(self, prec: int) -> sp.Expr:
-        with mp.workprec(prec + 10):
-            values = [sp.Float(argument, precision=prec + 10)._to_mpmath(prec + 10) for argument in self.args]
-            return sp.Float(type(self).value(*values), precision=prec)
-
-
-def _head(name: str, meaning: str, value: Callable[..., Any]) -> Any:
-    fields = {"nargs": (value.__code__.co_argcount,), "value": staticmethod(value), "__doc__": meaning}
-    return type(name, (_Evaluated,), {**fields, "__module__": __name__})
 
 
 # ---- means of logarithms beside u
@@ -146,10 +130,10 @@ def beta_moment_value(m: Any, n: Any, a: Any, b: Any, u: Any) -> Any:
             return _beta_integral((first, second), a, b, u) / whole
 
 
-gamma_moment: Any = _head(
+gamma_moment: Any = evaluated_head(
     "gamma_moment", "Mean of ln(t/u)**n of the gamma distribution beside u; u p(u)/T for n = 0.", gamma_moment_value
 )
-beta_moment: Any = _head(
+beta_moment: Any = evaluated_head(
     "beta_moment", "Mean of ln(t/u)**m ln((1-t)/(1-u))**n of the beta distribution beside u; the hazard for m = n = 0.",
     beta_moment_value,
 )  # fmt: skip
@@ -246,9 +230,9 @@ def _bits_beside_one(p: Any) -> int:
     return 64 + (int(-mp.log(p, 2)) if 0 < p < 1 else 0) + (int(-mp.log(1 - p, 2)) if 0 < p < 1 else 0)
 
 
-gammaincinv: Any = _head("gammaincinv", "The u at which gammainc(a, u) = p.", gammaincinv_value)
-gammainccinv: Any = _head("gammainccinv", "The u at which gammaincc(a, u) = p.", gammainccinv_value)
-betaincinv: Any = _head("betaincinv", "The u at which betainc(a, b, u) = p.", betaincinv_value)
-betainccinv: Any = _head("betainccinv", "The u at which betaincc(a, b, u) = p.", betainccinv_value)
-stdtrit: Any = _head("stdtrit", "The t at which stdtr(k, t) = p.", stdtrit_value)
-ndtri_exp: Any = _head("ndtri_exp", "The u at which log_ndtr(u) = p.", ndtri_exp_value)
+gammaincinv: Any = evaluated_head("gammaincinv", "The u at which gammainc(a, u) = p.", gammaincinv_value)
+gammainccinv: Any = evaluated_head("gammainccinv", "The u at which gammaincc(a, u) = p.", gammainccinv_value)
+betaincinv: Any = evaluated_head("betaincinv", "The u at which betainc(a, b, u) = p.", betaincinv_value)
+betainccinv: Any = evaluated_head("betainccinv", "The u at which betaincc(a, b, u) = p.", betainccinv_value)
+stdtrit: Any = evaluated_head("stdtrit", "The t at which stdtr(k, t) = p.", stdtrit_value)
+ndtri_exp: Any = evaluated_head("ndtri_exp", "The u at which log_ndtr(u) = p.", ndtri_exp_value)

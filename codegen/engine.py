@@ -1,5 +1,7 @@
 """Turn IR text into machine code in memory. This is the only file that imports llvmlite.binding.
 
+One lock for all calls of LLVM, beside llvmlite's own, survives forks and interrupts.
+
 A few libraries share a linker, which is closed when the last of them is dropped; compilation is serialised by one lock.
 The collector runs finalizers anywhere, also where that lock or llvmlite's own is held, so they take none: they leave
 the number of what died, and whoever takes the lock next frees it.
@@ -10,10 +12,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
@@ -21,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.later import Deferred
 from codegen.limits import check
-from codegen.llvm_lock import LOCK, release_calls
 
 if TYPE_CHECKING:
     import subprocess
@@ -41,6 +43,42 @@ OPEN: dict[int, tuple[Any, Linker]] = {}  # machine code in memory, out of the c
 SHARED = 16  # libraries of one linker, which takes five times as long to make as one to link, and keeps 10 kB of each
 _NUMBERS = count()
 _DROPPED: deque[int] = deque()  # of libraries that died and are to be freed; no longer than OPEN
+
+
+LOCK = threading.RLock()
+_HELD: list[AbstractContextManager[Any]] = []  # while the process forks
+
+
+def _calls() -> Any:
+    """Return the lock that llvmlite holds in every call, also where it frees things; None before it is loaded."""
+    loaded = sys.modules.get("llvmlite.binding.ffi")
+    return getattr(getattr(loaded, "lib", None), "_lock", None)
+
+
+def release_calls() -> None:
+    """Release what an interrupt has left held: llvmlite's lock is taken by Python code, in which one may come.
+
+    Nobody else could call LLVM any more. No call is running: this thread is back from all of its own.
+    """
+    lock = getattr(_calls(), "_lock", None)
+    while lock is not None and lock._is_owned():
+        lock.release()
+
+
+def _hold() -> None:
+    LOCK.acquire()
+    calls = _calls() or nullcontext()
+    calls.__enter__()
+    _HELD.append(calls)
+
+
+def _let_go() -> None:
+    _HELD.pop().__exit__(None, None, None)
+    LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):  # a child must not be born while another thread compiles
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
 
 @contextmanager
@@ -255,12 +293,9 @@ def compile_object(text: str, level: int = 2, processor: str = "") -> Image:
     with _compiling():
         machine = target_machine(level, processor)
         start = time.perf_counter()
-        module = _parse(text)
-        parsed = time.perf_counter()
-        try:
+        with _parsed(text) as module:
+            parsed = time.perf_counter()
             code = machine.emit_object(module)
-        finally:
-            module.close()
         return Image((code,), (parsed - start, time.perf_counter() - parsed))
 
 
@@ -297,12 +332,8 @@ def assembly(text: str, level: int = 2) -> str:
     >>> "one" in assembly("define i32 @one() { ret i32 1 }")
     True
     """
-    with _compiling():
-        module = _parse(text)
-        try:
-            return str(target_machine(level).emit_assembly(module))
-        finally:
-            module.close()
+    with _parsed(text) as module:
+        return str(target_machine(level).emit_assembly(module))
 
 
 DEVICE = "nvptx64-nvidia-cuda"
@@ -326,26 +357,28 @@ def device_assembly(text: str, architecture: str) -> str:
     >>> ".entry one" in device_assembly("define ptx_kernel void @one() { ret void }", "sm_80")
     True
     """
+    machine = _device_machine(architecture)
+    with _parsed(f'target triple = "{DEVICE}"\n{text}') as module:
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+        return str(machine.emit_assembly(module))
+
+
+@contextmanager
+def _parsed(text: str) -> Iterator[Any]:
+    """Hold the lock, with the module of IR text; LoweringError for invalid IR."""
+    host()
     with _compiling():
-        machine = _device_machine(architecture)
-        module = _parse(f'target triple = "{DEVICE}"\n{text}')
         try:
-            passes = llvm.create_new_module_pass_manager()
-            passes.add_always_inliner_pass()
-            passes.add_global_dead_code_eliminate_pass()
-            passes.add_sroa_pass()
-            passes.add_simplify_cfg_pass()
-            passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-            return str(machine.emit_assembly(module))
+            module = llvm.parse_assembly(text, llvm.create_context())
+            module.verify()
+        except RuntimeError as error:
+            raise LoweringError("invalid LLVM IR", why=str(error).strip(), do="report this as a bug") from error
+        try:
+            yield module
         finally:
             module.close()
-
-
-def _parse(text: str) -> Any:
-    host()
-    try:
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.verify()
-    except RuntimeError as error:
-        raise LoweringError("invalid LLVM IR", why=str(error).strip(), do="report this as a bug") from error
-    return module

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
+from mpmath import mp
 from sympy.codegen.cfunctions import (
     Cbrt as cbrt,  # noqa: N813
     exp2,
@@ -85,6 +86,24 @@ def real_head(name: str, meaning: str, formula: Callable[..., sp.Expr]) -> Any:
     count, module = formula.__code__.co_argcount, formula.__module__
     fields = {"nargs": (count,), "formula": staticmethod(formula), "__doc__": meaning, "__module__": module}
     return type(name, (RealFunction,), fields)
+
+
+class EvaluatedFunction(sp.Function):  # type: ignore[misc]
+    """A real function by its values, see `evaluated_head`."""
+
+    is_real = True
+    value: Callable[..., Any]
+
+    def _eval_evalf(self, prec: int) -> sp.Expr:
+        with mp.workprec(prec + 10):
+            values = [sp.Float(argument, precision=prec + 10)._to_mpmath(prec + 10) for argument in self.args]
+            return sp.Float(type(self).value(*values), precision=prec)
+
+
+def evaluated_head(name: str, meaning: str, value: Callable[..., Any]) -> Any:
+    """Return a SymPy function of this name that has a value of mpmath numbers, and no formula in SymPy's functions."""
+    fields = {"nargs": (value.__code__.co_argcount,), "value": staticmethod(value), "__doc__": meaning}
+    return type(name, (EvaluatedFunction,), {**fields, "__module__": value.__module__})
 
 
 def zero_first(u: sp.Expr, value: sp.Expr) -> sp.Expr:

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from codegen.records import dataclass
+from codegen.code_memory import PlacedCode
 
 MAGIC, MACHINE, RELOCATABLE = b"\x7fELF\x02\x01", 62, 1
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -31,16 +31,6 @@ UNWINDING = (".eh_frame",)  # for debuggers
 
 class UnknownObjectError(ValueError):
     """An object file that needs a linker."""
-
-
-@dataclass(frozen=True)
-class PlacedCode:
-    """Machine code, where its functions begin, where addresses of other functions belong, and where its own do."""
-
-    code: bytes
-    entries: dict[str, int]
-    called: dict[str, tuple[int, ...]]
-    inside: dict[int, int]
 
 
 class _Section(NamedTuple):

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 
-from codegen.code_memory import MappedCode
+from codegen.code_memory import MappedCode, PlacedCode
 from codegen.engine import host
 from codegen.errors import WorkbenchError
 
@@ -42,7 +42,7 @@ def features() -> frozenset[str]:
 
 def own_features() -> frozenset[str]:
     """Ask an x86-64 processor."""
-    code = MappedCode(ASKED + KEPT, {}, {}, {"asked": 0, "kept": len(ASKED)})
+    code = MappedCode(PlacedCode(ASKED + KEPT, {"asked": 0, "kept": len(ASKED)}))
     ask = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_void_p)(code.addresses["asked"])
     words = {leaf: (ctypes.c_uint32 * 4)() for leaf in (0, 1, 7)}
     ask(0, words[0])

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +141,19 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int
         if isinstance(error, OSError) and error.errno is not None:  # the name of the temporary one says nothing
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+@contextlib.contextmanager
+def telling(doing: str, path: object, do: str) -> Iterator[None]:
+    """Raise ArgumentError in place of an error of the file system, or of a path that is none."""
+    try:
+        yield
+    except (OSError, ValueError, TypeError) as error:  # the last two for "", a zero byte, a number
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ArgumentError(f"cannot {doing} {str(path)!r}", why=why, do=do) from error
+
+
+def write_kernel(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a kernel's file; ArgumentError when it cannot be written."""
+    with telling("write", path, "choose another path"):
+        write_atomically(Path(path), data)

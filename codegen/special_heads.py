@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 from mpmath import mp
 
-from codegen.heads import real_head, zero_first
+from codegen.heads import evaluated_head, real_head, zero_first
 
 _HALF = sp.Rational(1, 2)
 
@@ -191,37 +191,17 @@ wrightomega: Any = real_head("wrightomega", "Wright's omega function W(exp(u))."
 spence: Any = real_head("spence", "Spence's function: the dilogarithm of 1 - u.", lambda u: sp.polylog(2, 1 - u))
 
 
-class _Jacobi(sp.Function):  # type: ignore[misc]
-    """A Jacobian elliptic function of (u, m), which SymPy has no name for."""
-
-    nargs = (2,)
-    is_real = True
-
-    def _eval_evalf(self, prec: int) -> sp.Expr:
-        with mp.workprec(prec + 10):
-            values = [sp.Float(argument, precision=prec + 10)._to_mpmath(prec + 10) for argument in self.args]
-            return sp.Float(jacobi_value(type(self).__name__.removeprefix("jacobi_"), *values), precision=prec)
-
-
-class jacobi_sn(_Jacobi):
-    """Jacobian elliptic function sn(u | m)."""
-
-
-class jacobi_cn(_Jacobi):
-    """Jacobian elliptic function cn(u | m)."""
-
-
-class jacobi_dn(_Jacobi):
-    """Jacobian elliptic function dn(u | m)."""
-
-
-class jacobi_am(_Jacobi):
-    """Amplitude am(u | m): sn = sin(am)."""
-
-
 def jacobi_value(kind: str, u: Any, m: Any) -> Any:
     """Return sn, cn, dn or am of mpmath numbers; the amplitude follows u through the periods."""
     if kind != "am":
         return mp.ellipfun(kind, u, m=m)
     angle = mp.atan2(*(mp.re(mp.ellipfun(name, u, m=m)) for name in ("sn", "cn")))  # far out they have an i0
     return angle + 2 * mp.pi * mp.nint((mp.pi * u / (2 * mp.ellipk(m)) - angle) / (2 * mp.pi))
+
+
+jacobi_sn: Any = evaluated_head("jacobi_sn", "Jacobi's function sn(u | m).", lambda u, m: jacobi_value("sn", u, m))
+jacobi_cn: Any = evaluated_head("jacobi_cn", "Jacobi's function cn(u | m).", lambda u, m: jacobi_value("cn", u, m))
+jacobi_dn: Any = evaluated_head("jacobi_dn", "Jacobi's function dn(u | m).", lambda u, m: jacobi_value("dn", u, m))
+jacobi_am: Any = evaluated_head(
+    "jacobi_am", "The amplitude am(u | m): sn = sin am.", lambda u, m: jacobi_value("am", u, m)
+)

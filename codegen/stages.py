@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import field
 from itertools import islice
@@ -190,11 +190,8 @@ def compilation(name: str, listing: Listing, bisection: Bisection | None = None)
 def within_compilation(name: str, listing: Listing) -> Iterator[Compilation]:
     """Give the compilation that is open, or open one."""
     opened = _opened.get()
-    if opened is not None:
-        yield opened
-    else:
-        with compilation(name, listing) as opened_here:
-            yield opened_here
+    with compilation(name, listing) if opened is None else nullcontext(opened) as current:
+        yield current
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.deprecation import OldName
+from codegen.later import OldName
 
 _RESULTS = (
     "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "CompilationPlan", "Drawing", "Exhibit",

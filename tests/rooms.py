@@ -28,7 +28,6 @@ ORDER = {
         {
             "bound",
             "visible",
-            "deprecation",
             "code_memory",
             "collector",
             "errors",
@@ -36,7 +35,6 @@ ORDER = {
             "special_heads",
             "distribution_heads",
             "limits",
-            "llvm_lock",
             "object_files",
             "records",
             "engine",

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from codegen.code_memory import MappedCode
+from codegen.code_memory import PlacedCode
 from codegen.encoding.written_values import MIDDLE
 from codegen.encoding.x86_instructions import FORMS, NEXT, RBP, RSP, ZERO_UPPER, operand_of
 from codegen.errors import InvariantError
@@ -54,12 +54,14 @@ def instructions(code: bytes, start: int, end: int) -> Iterator[tuple[int, str, 
         start = after
 
 
-def listing(code: bytes, begin: int, entry: int, called: Mapping[str, int]) -> str:
+def listing(placed: PlacedCode) -> str:
     """Return the text of a kernel's code: the operations, then the prologue; with constants and functions in comments.
 
-    `called` has the places of functions' addresses.
+    >>> listing(PlacedCode(b"\\xc3", {"kernel.0": 0, "kernel": 1})).split()
+    ['kernel.0:', 'retq', '.Lfunc_end0:', 'kernel:']
     """
-    names = {place: name for name, place in called.items()}
+    code, begin, entry = placed.code, placed.entries["kernel.0"], placed.entries["kernel"]
+    names = {place: name for name, places in placed.called.items() for place in places}
     lines = []
     for label, first, last, end in (("kernel.0", begin, entry, ".Lfunc_end0"), ("kernel", entry, len(code), "")):
         lines.append(f"{label}:")
@@ -72,15 +74,6 @@ def listing(code: bytes, begin: int, entry: int, called: Mapping[str, int]) -> s
             lines.append(f"\t{text}{note}")
         lines += [f"{end}:"] if end else []
     return "\n".join([*lines, ""])
-
-
-def mapped_listing(mapped: MappedCode) -> str:
-    """Return the text of machine code in memory.
-
-    >>> mapped_listing(MappedCode(b"\\xc3", {}, {}, {"kernel.0": 0, "kernel": 1})).split()
-    ['kernel.0:', 'retq', '.Lfunc_end0:', 'kernel:']
-    """
-    return listing(mapped.code, mapped.entries["kernel.0"], mapped.entries["kernel"], mapped.places)
 
 
 class Head(NamedTuple):

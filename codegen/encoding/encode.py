@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from codegen.code_memory import PlacedCode
 from codegen.emission.emit import STACK_BYTES
 from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
 from codegen.emission.schedule import SINGLE_LIMIT, depth_first
 from codegen.encoding.columns import FEWEST, lanes_of_columns, write_columns
-from codegen.encoding.encoder import BOTH, INSTRUCTIONS, Encoder
-from codegen.encoding.lane_moves import in_halves
+from codegen.encoding.encoder import BOTH, INSTRUCTIONS, Encoder, in_halves
 from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, CodeBody, stored_places
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
 from codegen.functions.libraries import VECTOR_LIBM
@@ -40,12 +40,9 @@ ZEROS = bytes.fromhex("31f6")  # esi is the argument of `memset`
 
 @dataclass(frozen=True)
 class Encoded:
-    """Machine code with constants before it, its entry point, and the places for addresses of functions."""
+    """Machine code behind its constants, which begins at "kernel.0" and is entered at "kernel"; what it calls."""
 
-    code: bytes
-    begin: int  # of the instructions
-    entry: int
-    called: dict[str, int]  # places of addresses, by function
+    placed: PlacedCode
     symbols: dict[str, Symbol]  # of the functions
     workspace: int  # numbers
 
@@ -91,8 +88,8 @@ def encode(program: Program, lowered: Lowered, own: bool | None = None, *, libra
     >>> from codegen.lowering.lower import lower
     >>> x = sp.Symbol("x")
     >>> program = program_from_sympy([x], [x + 1])
-    >>> encoded = encode(program, lower(program))
-    >>> encoded.code[encoded.begin : encoded.begin + 12].hex(" ")
+    >>> placed = encode(program, lower(program)).placed
+    >>> placed.code[placed.entries["kernel.0"] :][:12].hex(" ")
     '49 8b 04 24 c5 fb 10 00 c5 fb 58 42'
     """
     encoder, symbols = _encoder(program.inputs, range(len(program.outputs)), lowered, own, library)
@@ -137,8 +134,9 @@ def _whole(program: Program, body: CodeBody, symbols: dict[str, Symbol]) -> Enco
     begin = 8 * len(body.entries)
     symbols |= {name: symbol(name, 0) for name in body.called if name not in symbols}
     code = b"".join(reversed(body.entries)) + body.code
-    called = {name: begin + place for name, place in body.called.items()}
-    return Encoded(code, begin, begin + entry, called, symbols, body.workspace)
+    called = {name: (begin + place,) for name, place in body.called.items()}
+    placed = PlacedCode(code, {"kernel": begin + entry, "kernel.0": begin}, called)
+    return Encoded(placed, symbols, body.workspace)
 
 
 Call = tuple[str, int, tuple[int, ...]]  # function, lanes, operands

@@ -2,7 +2,8 @@
 
 The code stands behind its constants, which it reads relative to itself; so it has no address of this process in it, and
 addresses of functions are put among the constants when it is mapped. Truth values are masks of ones or zeros. The frame
-pointer is kept as debuggers and profilers expect it. Groups are in lanes of registers (`codegen.encoding.lane_moves`).
+pointer is kept as debuggers and profilers expect it. Groups are in lanes of registers: a row
+`("half", group)` is the upper two of four lanes, from which the third and fourth are extracted.
 
 One function does all: `int kernel(double **inputs, double **outputs)`. Its prologue stands behind the body, because
 only then is known how large the workspace is.
@@ -11,10 +12,8 @@ only then is known how large the workspace is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from codegen.emission.lane_functions import SINE_AND_COSINE
-from codegen.encoding.lane_moves import MOVES
 from codegen.encoding.registers import WIDEST
 from codegen.encoding.written_values import (
     MAGNITUDE,
@@ -28,10 +27,11 @@ from codegen.encoding.written_values import (
     spread_form,
 )
 from codegen.encoding.x86_instructions import COMMUTATIVE, in_registers
-from codegen.ir.machine_rows import LEAVES, Row
+from codegen.ir.machine_rows import LEAVES, Row, code_of
 from codegen.limits import EVERY, check
 
 BOTH = "sine and cosine"
+UPPER = b"\1"  # of the two halves of a register
 WIDE_MASKS = {place: mask[:8] for place, mask in MASKS.items()}  # of each lane
 CONDITIONS = {
     "oeq": 0x00, "olt": 0x11, "ole": 0x12, "uno": 0x03, "une": 0x04, "uge": 0x15, "ugt": 0x16, "ord": 0x07,
@@ -40,6 +40,26 @@ CONDITIONS = {
 COPYSIGN = "llvm.copysign.f64"
 ROUNDINGS = {"llvm.floor.f64": 9, "llvm.ceil.f64": 10, "llvm.trunc.f64": 11, "llvm.rint.f64": 4}
 INSTRUCTIONS = frozenset({*ROUNDINGS, COPYSIGN})  # functions that are instructions here
+
+
+def in_halves(rows: Sequence[Row]) -> list[Row]:
+    """Return rows that extract third and fourth lanes from halves, which stand behind all other rows.
+
+    >>> in_halves([("input", 0), ("spread", (4,), 0), ("lane", 3, 1), ("lane", 2, 1), ("lane", 1, 1)])[2:]
+    [('lane', 1, 5), ('lane', 0, 5), ('lane', 1, 1), ('half', 1)]
+    """
+    if "lane" not in map(code_of, rows):
+        return list(rows)
+    rewritten = list(rows)
+    halves: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if row[0] == "lane" and row[1] >= WIDEST // 2:
+            group = row[2]
+            if group not in halves:
+                halves[group] = len(rewritten)
+                rewritten.append(("half", group))
+            rewritten[index] = ("lane", row[1] - WIDEST // 2, halves[group])
+    return rewritten
 
 
 class Encoder(KernelValues):
@@ -68,7 +88,7 @@ class Encoder(KernelValues):
             **dict.fromkeys(("add", "sub", "mul", "div"), self.binary),
             **dict.fromkeys(("fma", "fms", "fnma", "fnms"), self.fused),
             **dict.fromkeys(LEAVES, lambda index, row, lanes: self.store(self.registers.wanted(index), index)),
-            **{code: partial(move, self) for code, move in MOVES.items()},
+            **{code: getattr(self, code) for code in ("spread", "gather", "lane", "half")},
             "neg": lambda index, row, lanes: self.masked(index, row, "xor", SIGN, lanes),
             "abs": lambda index, row, lanes: self.masked(index, row, "and", MAGNITUDE, lanes),
             "not": self.negation,
@@ -241,4 +261,98 @@ class Encoder(KernelValues):
             self.early.add(both)
             if both in self.stores:
                 self.store(1 - result, both)
+        self.define(result, index)
+
+    # moves between lanes
+
+    def spread(self, index: int, row: Row, lanes: str) -> None:
+        """Write one number into all lanes."""
+        code = f"spread{row[1][0]}"
+        self.wide |= row[1][0] >= WIDEST
+        (number,) = self.operands(row)
+        source = self.registers.of.get(number)
+        self.finished()
+        result = self.registers.take()
+        if source is None:
+            self.at(code, result, 0, number)
+        else:
+            self.body.code += in_registers(code, result, 0, source)
+        self.define(result, index)
+
+    def gather(self, index: int, row: Row, lanes: str) -> None:
+        """Write numbers side by side, two at a time."""
+        registers, operands = self.registers, self.operands(row)
+        if self.neighbours(operands):
+            result = registers.take()
+            self.at("load" + SUFFIXES[len(operands)], result, 0, operands[0])
+            self.define(result, index)
+            return
+        held = [registers.of[operand] for operand in operands if operand in registers.of]
+        result = self._pair(operands[:2], held)
+        if len(operands) == WIDEST:
+            self.wide = True
+            upper = operands[2:]
+            if self.neighbours(upper):
+                self.at("insert", result, result, upper[0], UPPER)
+            else:
+                other = self._pair(upper, [*held, result])
+                self.body.code += in_registers("insert", result, result, other) + UPPER
+                registers.free.append(other)
+        self.finished()
+        self.define(result, index)
+
+    def _pair(self, operands: Sequence[int], keep: Sequence[int]) -> int:
+        """Write two numbers into one register, which the caller owns."""
+        registers, (first, second) = self.registers, operands
+        result, of = registers.take(keep), registers.of
+        if self.neighbours(operands):
+            self.at("load2", result, 0, first)
+            return result
+        if first == second and first not in of:
+            self.at("spread2", result, 0, first)
+            return result
+        lower = of.get(first, result)
+        if lower == result:
+            self.read(result, first)
+        if second in of:
+            self.body.code += in_registers("low", result, lower, of[second])
+        else:
+            self.at("load_high", result, lower, second)
+        return result
+
+    def lane(self, index: int, row: Row, lanes: str) -> None:
+        """Extract one of the lower two lanes; a lane that is only stored needs no register."""
+        registers, number = self.registers, row[1]
+        (group,) = self.operands(row)
+        source = registers.of.get(group)
+        if source is None:
+            self.finished()
+            result = registers.take()
+            self.saved("load", result, group, number)
+        elif not registers.uses.get(index):
+            for place in self.stores[index]:
+                self.output("store_high" if number else "store", source, place)
+            self.finished()
+            self.workspace.forget_all(self.dead)
+            return
+        else:
+            self.finished()
+            result = registers.take()
+            if number:
+                self.body.code += in_registers("high", result, source, source)
+            elif result != source:
+                self.body.code += in_registers("move", result, 0, source)
+        self.define(result, index)
+
+    def half(self, index: int, row: Row, lanes: str) -> None:
+        """Extract the upper two of four lanes."""
+        registers = self.registers
+        (group,) = self.operands(row)
+        source = registers.of.get(group)
+        self.finished()
+        result = registers.take()
+        if source is None:
+            self.saved("load2", result, group, WIDEST // 2)
+        else:
+            self.body.code += in_registers("extract", result, 0, source) + UPPER
         self.define(result, index)

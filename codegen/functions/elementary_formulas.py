@@ -11,25 +11,15 @@ from codegen.functions.formula_values import (
     MachineNumber as Number,
     copysign,
     exp,
-    floor,
     fmod,
-    gamma,
     horner,
-    hypot,
-    lgamma,
     log,
     log1p,
     maximum,
     reciprocal,
-    sin,
     sinh,
     where,
 )
-
-
-def sign(u: Number) -> Number:
-    """-1, 0, 1; u - u gives +0 for zeros and keeps nan."""
-    return where(u > 0.0, 1.0, where(u < 0.0, -1.0, u - u))
 
 
 def heaviside(u: Number, at_zero: Number | float = 0.5) -> Number:
@@ -44,34 +34,9 @@ def modulo(u: Number, v: Number) -> Number:
     return where(remainder.equals(0.0), copysign(v.constant(0.0), v), moved)
 
 
-def frac(u: Number) -> Number:
-    """u - floor(u)."""
-    return u - floor(u)
-
-
-def log_argument(u: Number) -> Number:
-    """u, NaN below 0."""
-    return where(u >= 0.0, u, math.nan)
-
-
 def tie_share(u: Number, v: Number) -> Number:
     """1/2 where u = v, NaN where one is, else 1."""
     return where(u.equals(v), 0.5, where(u.compare("ord", v), 1.0, math.nan))
-
-
-def one_minus_square(u: Number) -> Number:
-    """(1 - u)(1 + u)."""
-    return (1.0 - u) * (1.0 + u)
-
-
-def direction_cosine(u: Number, v: Number) -> Number:
-    """u / hypot(u, v)."""
-    return u / hypot(u, v)
-
-
-def sinc(u: Number) -> Number:
-    """sin(u)/u, 1 at zero (SymPy's unnormalised sinc)."""
-    return where(u.equals(0.0), 1.0, sin(u) / u)
 
 
 def _decay(u: Number) -> Number:
@@ -130,11 +95,6 @@ def softplus(u: Number) -> Number:
     return maximum(u, 0.0) + log1p(_decay(u))
 
 
-def log_expit(u: Number) -> Number:
-    """-softplus(-u)."""
-    return -softplus(-u)
-
-
 def logaddexp(u: Number, v: Number) -> Number:
     """max(u, v) + log1p(exp(-|u - v|)); u + log(2) where equal, which covers equal infinities."""
     tail = log1p(_decay(u - v))
@@ -144,13 +104,3 @@ def logaddexp(u: Number, v: Number) -> Number:
 def xlogy(u: Number, v: Number) -> Number:
     """u*log(v), 0 where u = 0 and v is a number."""
     return where(u.equals(0.0) & v.compare("ord", v), 0.0, u * log(v))
-
-
-def loggamma(u: Number) -> Number:
-    """log|gamma(u)| for u >= 0, nan below (SymPy's loggamma is complex there)."""
-    return where(u < 0.0, math.nan, lgamma(u))
-
-
-def factorial(u: Number) -> Number:
-    """gamma(u + 1)."""
-    return gamma(u + 1.0)

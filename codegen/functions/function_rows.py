@@ -67,11 +67,6 @@ def unary(operation: str) -> Native:
     return lambda machine, operand: getattr(machine, operation)(operand)
 
 
-def multiply_add(machine: Machine, a: Reference, b: Reference, c: Reference) -> Reference:
-    """a*b + c; fused where the kernel is built with `fma`."""
-    return machine.add(machine.mul(a, b), c)
-
-
 def invert(machine: Machine, operand: Reference) -> Reference:
     """Not."""
     return machine.invert(machine.truth(operand))

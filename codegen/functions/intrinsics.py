@@ -29,7 +29,20 @@ import codegen.ir.float_functions as number
 import codegen.special_heads as s
 from codegen.errors import LoweringError
 from codegen.functions.faddeeva import faddeeva
-from codegen.functions.formula_values import exp, expm1, lgamma, log, log1p, lowering
+from codegen.functions.formula_values import (
+    exp,
+    expm1,
+    floor,
+    gamma,
+    hypot,
+    lgamma,
+    log,
+    log1p,
+    lowering,
+    scipy as ufunc,
+    sin,
+    where,
+)  # fmt: skip
 from codegen.functions.function_rows import Intrinsic, inverse, libm, reciprocal, scipy, written
 from codegen.functions.powers import lower_power
 from codegen.ir.program import Head
@@ -106,15 +119,15 @@ ERROR_FUNCTIONS = [
 
 GAMMA_FUNCTIONS = [
     written(s.gammaln, lgamma, lambda u: mp.re(mp.loggamma(u)), 8.0),
-    written(s.rgamma, special.rgamma, mp.rgamma, 16.0),
+    written(s.rgamma, lambda u: where(u.equals(floor(u)) & (u <= 0.0), 0.0, 1.0 / gamma(u)), mp.rgamma, 16.0),
     scipy(s.gammasgn, "gammasgn", lambda u: mp.sign(mp.gamma(u)) if u else mp.mpf(1), 0.0),
     written(s.polygamma_difference, special.polygamma_difference, reference.polygamma_difference, 64.0),
     scipy(s.betaln, "betaln", lambda a, b: mp.log(abs(mp.beta(a, b))), 512.0),
     scipy(sp.RisingFactorial, "poch", mp.rf, 64.0),
     scipy(s.gammainc, "gammainc", reference.lower_gamma, 64.0),
     scipy(s.gammaincc, "gammaincc", reference.upper_gamma, 1024.0),
-    written(sp.lowergamma, special.incomplete_gamma("gammainc"), lambda a, u: mp.gammainc(a, 0, u), 64.0),
-    written(sp.uppergamma, special.incomplete_gamma("gammaincc"), mp.gammainc, 64.0),
+    written(sp.lowergamma, lambda a, u: gamma(a) * ufunc("gammainc", a, u), lambda a, u: mp.gammainc(a, 0, u), 64.0),
+    written(sp.uppergamma, lambda a, u: gamma(a) * ufunc("gammaincc", a, u), mp.gammainc, 64.0),
     written(s.gamma_kernel, special.gamma_kernel, lambda a, c, u: mp.power(u, a) * mp.exp(-u - c), 32.0),
     scipy(s.betainc, "betainc", reference.incomplete_beta, 64.0),
     scipy(s.betaincc, "betaincc", lambda a, b, u: reference.incomplete_beta(b, a, 1 - u), 64.0),
@@ -149,11 +162,11 @@ ENTROPIES_AND_POWERS = [
     written(s.logit, special.logit, lambda u: mp.log(u) - mp.log1p(-u), 8.0),
     written(s.xlog1py, special.xlog1py, lambda u, v: u * mp.log1p(v) if u else mp.mpf(0), 4.0),
     written(s.log_ratio, special.log_ratio, lambda u, v: mp.log(u / v), 8.0),
-    written(s.entr, special.entr, reference.entr, 4.0),
+    written(s.entr, special.entr, lambda u: -u * mp.log(u) if u > 0 else mp.mpf(0) if u == 0 else -mp.inf, 4.0),
     written(s.rel_entr, special.rel_entr, lambda u, v: reference.entropy(u, v, mp.mpf(0)), 8.0),
     written(s.kl_div, special.kl_div, lambda u, v: reference.entropy(u, v, v - u), 64.0),
     written(s.hypot_excess, special.hypot_excess, lambda d, u: mp.hypot(d, u) - d, 4.0),
-    written(s.pseudo_huber, special.pseudo_huber, reference.pseudo_huber, 4.0),
+    written(s.pseudo_huber, special.pseudo_huber, lambda d, u: d * (mp.hypot(d, u) - d) if d >= 0 else mp.inf, 4.0),
     written(s.exprel, special.exprel, lambda u: mp.expm1(u) / u if u else mp.mpf(1), 4.0),
     scipy(s.powm1, "powm1", lambda u, v: mp.powm1(u, v), 16.0),
     written(s.boxcox, special.box_cox(log), lambda u, p: reference.box_cox(reference.logarithm(u), p), 16.0),
@@ -190,7 +203,7 @@ SYMPY_FUNCTIONS = [
     scipy(sp.erfinv, "erfinv", mp.erfinv, 8.0),
     scipy(sp.erfcinv, "erfcinv", lambda u: mp.erfinv(1 - u), 8.0),
     libm(sp.gamma, "tgamma", mp.gamma, 12.0),
-    written(sp.loggamma, elementary.loggamma, mp.loggamma, 8.0),
+    written(sp.loggamma, lambda u: where(u < 0.0, math.nan, lgamma(u)), mp.loggamma, 8.0),  # below it is complex
     scipy(sp.digamma, "psi", mp.digamma, 16.0),
     written(sp.polygamma, special.polygamma, reference.polygamma, 16.0),
     scipy(sp.beta, "beta", mp.beta, 32.0),
@@ -204,10 +217,10 @@ SYMPY_FUNCTIONS = [
     scipy(sp.airybiprime, "airy", lambda u: mp.airybi(u, derivative=1), 64.0, 3),
     scipy(sp.elliptic_k, "ellipk", mp.ellipk, 8.0),
     scipy(sp.elliptic_f, "ellipkinc", mp.ellipf, 32.0),
-    written(sp.elliptic_e, special.elliptic_e, mp.ellipe, 32.0),
+    written(sp.elliptic_e, lambda *u: ufunc("ellipe" if len(u) == 1 else "ellipeinc", *u), mp.ellipe, 32.0),
     written(heads.elliptic_moment, special.elliptic_moment, reference.elliptic_moment, 64.0),
     replace(scipy(sp.LambertW, "lambertw", reference.lambert, 16.0), native=lowering(special.lambert)),
-    written(sp.zeta, special.zeta, mp.zeta, 32.0),
+    written(sp.zeta, lambda s, *a: ufunc("_zeta", s, *a) if a else ufunc("_riemann_zeta", s), mp.zeta, 32.0),
     scipy(sp.Ei, "expi", mp.ei, 32.0),
     written(sp.expint, special.exponential_integral, mp.expint, 32.0),
     scipy(sp.Si, "sici", mp.si, 32.0, 0),
@@ -217,7 +230,7 @@ SYMPY_FUNCTIONS = [
     scipy(sp.fresnels, "fresnel", mp.fresnels, 64.0, 0),
     scipy(sp.fresnelc, "fresnel", mp.fresnelc, 64.0, 1),
     scipy(sp.binomial, "binom", mp.binomial, 64.0),
-    written(sp.factorial, elementary.factorial, lambda u: mp.gamma(u + 1), 12.0),
+    written(sp.factorial, lambda u: gamma(u + 1.0), lambda u: mp.gamma(u + 1), 12.0),
     written(sp.legendre, recurrences.legendre, reference.orthogonal(mp.legendre), 64.0),
     written(sp.chebyshevt, recurrences.chebyshev_first, reference.orthogonal(mp.chebyt), 64.0),
     written(sp.chebyshevu, recurrences.chebyshev_second, reference.orthogonal(mp.chebyu), 64.0),
@@ -235,32 +248,36 @@ SPECIAL = [
     *HYPERGEOMETRIC_FUNCTIONS,
 ]  # fmt: skip
 
+_SIGN = lowering(lambda u: where(u > 0.0, 1.0, where(u < 0.0, -1.0, u - u)))  # u - u is +0 for zeros, and keeps nan
+
 ARITHMETIC = [
     Intrinsic(sp.Add, native.fold("add"), number.add, number.add, 0.5),
     Intrinsic(sp.Mul, native.fold("mul"), number.multiply, number.multiply, 0.5),
     Intrinsic(sp.Pow, lower_power, number.power, reference.power, 2.0),
     Intrinsic(heads.Alias, native.alias, _identity, _identity, 0.0, truth=True),
     Intrinsic(sp.Abs, native.unary("abs"), abs, abs, 0.0, "even"),
-    Intrinsic(sp.sign, lowering(elementary.sign), number.sign, mp.sign, 0.0, "odd"),
+    Intrinsic(sp.sign, _SIGN, number.sign, mp.sign, 0.0, "odd"),
     Intrinsic(sp.Max, native.fold("maximum"), number.maximum, reference.maximum, 0.0),
     Intrinsic(sp.Min, native.fold("minimum"), number.minimum, reference.minimum, 0.0),
     libm(sp.floor, "llvm.floor.f64", reference.rounded(mp.floor), 0.0),
     libm(sp.ceiling, "llvm.ceil.f64", reference.rounded(mp.ceil), 0.0),
-    libm(heads.trunc, "llvm.trunc.f64", reference.rounded(reference.trunc), 0.0, "odd"),
+    libm(heads.trunc, "llvm.trunc.f64", reference.rounded(lambda u: mp.floor(u) if u >= 0 else mp.ceil(u)), 0.0, "odd"),
     libm(heads.rint, "llvm.rint.f64", reference.rounded(mp.nint), 0.0, "odd"),
-    written(sp.frac, elementary.frac, lambda u: u - mp.floor(u), 0.5),
+    written(sp.frac, lambda u: u - floor(u), lambda u: u - mp.floor(u), 0.5),
     libm(heads.fmod, "fmod", reference.fmod, 0.0),
-    libm(heads.copysign, "llvm.copysign.f64", reference.copysign, 0.0),
+    libm(heads.copysign, "llvm.copysign.f64", lambda u, v: -abs(u) if v < 0 else abs(u), 0.0),  # mpmath has no -0
     Intrinsic(sp.Mod, lowering(elementary.modulo), number.modulo, reference.modulo, 0.5),
     written(sp.Heaviside, elementary.heaviside, reference.heaviside, 0.0),
     Intrinsic(cfunctions.Sqrt, native.unary("sqrt"), number.sqrt, reference.real(mp.sqrt), 0.5),
-    Intrinsic(cfunctions.fma, native.multiply_add, lambda a, b, c: a * b + c, lambda a, b, c: a * b + c, 1.0),
-    libm(heads.cbrt, "cbrt", reference.cbrt, 4.0, "odd"),
+    written(cfunctions.fma, lambda a, b, c: a * b + c, lambda a, b, c: a * b + c, 1.0),  # fused with the option `fma`
+    libm(heads.cbrt, "cbrt", lambda u: mp.sign(u) * mp.cbrt(abs(u)), 4.0, "odd"),
     libm(heads.hypot, "hypot", mp.hypot),
-    written(heads.log_argument, elementary.log_argument, lambda u: u if u >= 0 else mp.nan, 0.0),
+    written(heads.log_argument, lambda u: where(u >= 0.0, u, math.nan), lambda u: u if u >= 0 else mp.nan, 0.0),
     written(heads.tie_share, elementary.tie_share, reference.tie_share, 0.0),
-    written(heads.one_minus_square, elementary.one_minus_square, lambda u: (1 - u) * (1 + u), 1.5, "even"),
-    written(heads.direction_cosine, elementary.direction_cosine, lambda u, v: reference.divide(u, mp.hypot(u, v)), 2.0),
+    written(heads.one_minus_square, lambda u: (1.0 - u) * (1.0 + u), lambda u: (1 - u) * (1 + u), 1.5, "even"),
+    written(
+        heads.direction_cosine, lambda u, v: u / hypot(u, v), lambda u, v: reference.divide(u, mp.hypot(u, v)), 2.0
+    ),
 ]
 
 ELEMENTARY = [
@@ -296,12 +313,12 @@ ELEMENTARY = [
     inverse(sp.asech, "acosh", mp.asech, 16.0),
     inverse(sp.acsch, "asinh", mp.acsch, 3.0, "odd"),
     libm(sp.atan2, "atan2", mp.atan2),
-    written(sp.sinc, elementary.sinc, reference.sinc, 2.0, "even"),
+    written(sp.sinc, lambda u: where(u.equals(0.0), 1.0, sin(u) / u), reference.sinc, 2.0, "even"),
     written(heads.expit, elementary.expit, lambda u: 1 / (1 + mp.exp(-u)), 2.5),
     written(heads.softplus, elementary.softplus, reference.softplus, 2.5),
-    written(heads.log_expit, elementary.log_expit, lambda u: -reference.softplus(-u), 2.5),
+    written(heads.log_expit, lambda u: -elementary.softplus(-u), lambda u: -reference.softplus(-u), 2.5),
     written(heads.logaddexp, elementary.logaddexp, reference.logaddexp, 3.0),
-    written(heads.xlogy, elementary.xlogy, reference.xlogy, 1.5),
+    written(heads.xlogy, elementary.xlogy, lambda u, v: u * reference.real(mp.log)(v) if u else mp.mpf(0), 1.5),
 ]
 
 LOGIC = [

@@ -4,7 +4,7 @@ Each is a reduction to a short interval, a polynomial (minimax, by Remez' algori
 before the last one would be felt, it is carried along as a second number. There are no branches: special arguments are
 selected, or are left to a longer formula. A lane knows nothing of the others, so the bits of a result depend on its
 argument alone. Angles that are huge and powers that are special have formulas for one number
-(`codegen.functions.hard_arguments`).
+(`codegen.functions.lane_table`).
 
 Source of the reductions: J.-M. Muller, Elementary Functions, 3rd ed. (Birkhaeuser 2016), chapters 4 to 11; the form of
 log(1 + f) with s = f/(2 + f) is that of P. T. P. Tang, ACM Trans. Math. Softw. 16 (1990).
@@ -13,6 +13,7 @@ log(1 + f) with s = f/(2 + f) is that of P. T. P. Tang, ACM Trans. Math. Softw. 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from codegen.functions.formula_values import where
 from codegen.functions.lane_values import LaneValue, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
@@ -52,47 +53,21 @@ def expm1(x: LaneValue) -> LaneValue:
     return where(abs(x) < x.format.tiny, x, (total + rest) * 2.0)
 
 
-def log(x: LaneValue) -> LaneValue:
-    """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2), for normal positive x."""
-    k, m = exponent(x)
-    return logarithm(k, m - 1.0)
+Logarithm = Callable[[LaneValue, LaneValue], LaneValue]  # of 2**k (1 + f)
 
 
-def log_of_any(x: LaneValue) -> LaneValue:
-    return _at_ends(logarithm(*exponent_of_any(x)), x, x)
+def _of_normal(logarithm: Logarithm) -> Callable[[LaneValue], LaneValue]:
+    """Return a logarithm of normal positive x, with 1 + f between sqrt(1/2) and sqrt(2)."""
+
+    def formula(x: LaneValue) -> LaneValue:
+        k, m = exponent(x)
+        return logarithm(k, m - 1.0)
+
+    return formula
 
 
-def log2(x: LaneValue) -> LaneValue:
-    """k + log(1 + f)/log(2), for normal positive x."""
-    k, m = exponent(x)
-    return _binary_logarithm(k, m - 1.0)
-
-
-def log2_of_any(x: LaneValue) -> LaneValue:
-    return _at_ends(_binary_logarithm(*exponent_of_any(x)), x, x)
-
-
-def _binary_logarithm(k: LaneValue, f: LaneValue) -> LaneValue:
-    product, rest = _logarithm_to_base(f, f.format.log2_e)
-    total, lost = quick_two_sum(k, product)
-    return total + (lost + rest)
-
-
-def log10(x: LaneValue) -> LaneValue:
-    """k log10(2) + log(1 + f)/log(10), for normal positive x."""
-    k, m = exponent(x)
-    return _decimal_logarithm(k, m - 1.0)
-
-
-def log10_of_any(x: LaneValue) -> LaneValue:
-    return _at_ends(_decimal_logarithm(*exponent_of_any(x)), x, x)
-
-
-def _decimal_logarithm(k: LaneValue, f: LaneValue) -> LaneValue:
-    product, rest = _logarithm_to_base(f, f.format.log10_e)
-    high, low = f.format.log10_2
-    total, lost = quick_two_sum(k * high, product)
-    return total + (lost + fma(k, low, rest))
+def _of_any(logarithm: Logarithm) -> Callable[[LaneValue], LaneValue]:
+    return lambda x: _at_ends(logarithm(*exponent_of_any(x)), x, x)
 
 
 def log1p(x: LaneValue) -> LaneValue:
@@ -308,6 +283,21 @@ def _logarithm_to_base(f: LaneValue, factor: tuple[float, float]) -> tuple[LaneV
     return product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
 
 
+def _binary_logarithm(k: LaneValue, f: LaneValue) -> LaneValue:
+    """k + log(1 + f)/log(2)."""
+    product, rest = _logarithm_to_base(f, f.format.log2_e)
+    total, lost = quick_two_sum(k, product)
+    return total + (lost + rest)
+
+
+def _decimal_logarithm(k: LaneValue, f: LaneValue) -> LaneValue:
+    """k log10(2) + log(1 + f)/log(10)."""
+    product, rest = _logarithm_to_base(f, f.format.log10_e)
+    high, low = f.format.log10_2
+    total, lost = quick_two_sum(k * high, product)
+    return total + (lost + fma(k, low, rest))
+
+
 def _at_ends(value: LaneValue, u: LaneValue, x: LaneValue) -> LaneValue:
     """A logarithm of u, where it is a number: -inf for 0, nan below; infinity and nan are x."""
     value = where(u < math.inf, value, x)
@@ -344,3 +334,8 @@ def _turned(value: LaneValue, quadrant: LaneValue) -> LaneValue:
     """The negative in the third and fourth quadrant."""
     sign = quadrant.put_word("and", 2).put_word("shl", value.format.bits - 2)
     return value.bits().put("xor", sign).of_bits()
+
+
+log, log_of_any = _of_normal(logarithm), _of_any(logarithm)
+log2, log2_of_any = _of_normal(_binary_logarithm), _of_any(_binary_logarithm)
+log10, log10_of_any = _of_normal(_decimal_logarithm), _of_any(_decimal_logarithm)

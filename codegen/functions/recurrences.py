@@ -7,10 +7,9 @@ go to SciPy where it has the function.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from codegen.errors import LoweringError
-from codegen.functions.formula_values import MachineNumber as Number, cos, exp, scipy, sin, sqrt, where
+from codegen.functions.formula_values import Formula, MachineNumber as Number, cos, exp, scipy, sin, sqrt, where
 
 HIGHEST_ORDER = 64  # beyond it the unrolled code grows without a use
 
@@ -110,114 +109,79 @@ def constant_order(order: Number, name: str) -> int:
     return int(value)
 
 
-Step = Callable[[int, Number, Number], Number]  # (k, p_k, p_(k-1)) -> p_(k+1)
+def _polynomial(otherwise: str, first: Formula, step: Formula) -> Formula:
+    """Return the formula of p_n from p_0 = 1, p_1 and p_(k+1) = step(k, p_k, p_(k-1)), all of the operands.
 
-
-def _polynomial(degree: Number, otherwise: str, operands: tuple[Number, ...], first: Number, step: Step) -> Number:
-    """p_n from p_0 = 1, p_1 and the recurrence; SciPy's function where the degree cannot be unrolled."""
-    n = degree.known
-    if n is None or n != int(n) or not 0 <= n <= HIGHEST_ORDER:
-        return scipy(otherwise, degree, *operands)
-    below, value = degree.constant(1.0), first
-    for k in range(1, int(n)):
-        below, value = value, step(k, value, below)
-    return value if n else degree.constant(1.0)
-
-
-def legendre(degree: Number, u: Number) -> Number:
-    """P_n: (k+1) P_(k+1) = (2k+1) u P_k - k P_(k-1).
+    It is SciPy's function where the degree cannot be unrolled.
 
     >>> from codegen.functions.function_rows import on_floats
-    >>> on_floats(legendre)(2, 0.5)
-    -0.125
+    >>> on_floats(legendre)(2, 0.5), on_floats(chebyshev_first)(3, 0.5), on_floats(chebyshev_second)(2, 0.75)
+    (-0.125, -1.0, 1.25)
+    >>> on_floats(gegenbauer)(2, 1.0, 0.75), on_floats(assoc_laguerre)(2, 1.0, 2.0)
+    (1.25, -1.0)
     """
 
-    def step(k: int, value: Number, below: Number) -> Number:
-        return (2.0 * k + 1) / (k + 1) * (u * value) - k / (k + 1.0) * below
+    def formula(degree: Number, *operands: Number) -> Number:
+        n = degree.known
+        if n is None or n != int(n) or not 0 <= n <= HIGHEST_ORDER:
+            return scipy(otherwise, degree, *operands)
+        below, value = degree.constant(1.0), first(*operands)
+        for k in range(1, int(n)):
+            below, value = value, step(k, value, below, *operands)
+        return value if n else degree.constant(1.0)
 
-    return _polynomial(degree, "eval_legendre", (u,), u, step)
+    return formula
 
 
-def chebyshev_first(degree: Number, u: Number) -> Number:
-    """T_n: T_(k+1) = 2 u T_k - T_(k-1).
+def _chebyshev(k: int, value: Number, below: Number, u: Number) -> Number:
+    """T_(k+1) = 2 u T_k - T_(k-1), and so U."""
+    return 2.0 * u * value - below
+
+
+def _gegenbauer(k: int, value: Number, below: Number, a: Number, u: Number) -> Number:
+    """(k+1) C_(k+1) = 2 (k+a) u C_k - (k + 2a - 1) C_(k-1)."""
+    ahead = (float(k) + a) * u * (2.0 * value)
+    behind = (k - 1.0 + 2.0 * a) * below
+    return (ahead - behind) / (k + 1.0)
+
+
+def _laguerre(k: int, value: Number, below: Number, a: Number, u: Number) -> Number:
+    """(k+1) L_(k+1) = (2k + 1 + a - u) L_k - (k+a) L_(k-1)."""
+    behind = (float(k) + a) * below
+    return ((2.0 * k + 1 + a - u) * value - behind) / (k + 1.0)
+
+
+# (k+1) P_(k+1) = (2k+1) u P_k - k P_(k-1)
+legendre: Formula = _polynomial(
+    "eval_legendre", lambda u: u, lambda k, p, below, u: (2.0 * k + 1) / (k + 1) * (u * p) - k / (k + 1.0) * below
+)
+chebyshev_first: Formula = _polynomial("eval_chebyt", lambda u: u, _chebyshev)
+chebyshev_second: Formula = _polynomial("eval_chebyu", lambda u: 2.0 * u, _chebyshev)
+gegenbauer: Formula = _polynomial("eval_gegenbauer", lambda a, u: 2.0 * a * u, _gegenbauer)
+laguerre: Formula = _polynomial(
+    "eval_laguerre",
+    lambda u: 1.0 + u.constant(0.0) - u,
+    lambda k, p, below, u: _laguerre(k, p, below, u.constant(0.0), u),
+)
+assoc_laguerre: Formula = _polynomial("eval_genlaguerre", lambda a, u: 1.0 + a - u, _laguerre)
+
+
+def _hermite(name: str, step: Formula) -> Formula:
+    """Return the formula of a Hermite polynomial of a constant order, by its recurrence (DLMF 18.9.1).
 
     >>> from codegen.functions.function_rows import on_floats
-    >>> on_floats(chebyshev_first)(3, 0.5)
-    -1.0
-    """
-    return _polynomial(degree, "eval_chebyt", (u,), u, lambda k, value, below: 2.0 * u * value - below)
-
-
-def chebyshev_second(degree: Number, u: Number) -> Number:
-    """U_n: U_(k+1) = 2 u U_k - U_(k-1), U_1 = 2 u.
-
-    >>> from codegen.functions.function_rows import on_floats
-    >>> on_floats(chebyshev_second)(2, 0.75)
-    1.25
-    """
-    return _polynomial(degree, "eval_chebyu", (u,), 2.0 * u, lambda k, value, below: 2.0 * u * value - below)
-
-
-def gegenbauer(degree: Number, a: Number, u: Number) -> Number:
-    """C_n: (k+1) C_(k+1) = 2 (k+a) u C_k - (k + 2a - 1) C_(k-1), C_1 = 2 a u.
-
-    >>> from codegen.functions.function_rows import on_floats
-    >>> on_floats(gegenbauer)(2, 1.0, 0.75)
-    1.25
+    >>> on_floats(hermite)(3, 0.5), on_floats(normal_hermite)(3, 0.5)  # 8 u**3 - 12 u, u**3 - 3 u
+    (-5.0, -1.375)
     """
 
-    def step(k: int, value: Number, below: Number) -> Number:
-        ahead = (float(k) + a) * u * (2.0 * value)
-        behind = (k - 1.0 + 2.0 * a) * below
-        return (ahead - behind) / (k + 1.0)
+    def formula(order: Number, u: Number) -> Number:
+        below, value = u.constant(0.0), u.constant(1.0)
+        for k in range(constant_order(order, name)):
+            below, value = value, step(k, value, below, u)
+        return value
 
-    return _polynomial(degree, "eval_gegenbauer", (a, u), 2.0 * a * u, step)
-
-
-def laguerre(degree: Number, u: Number) -> Number:
-    """L_n, the polynomial of parameter 0."""
-    return _laguerre(degree, u.constant(0.0), u, "eval_laguerre", (u,))
+    return formula
 
 
-def assoc_laguerre(degree: Number, a: Number, u: Number) -> Number:
-    """L_n of parameter a: (k+1) L_(k+1) = (2k + 1 + a - u) L_k - (k+a) L_(k-1), L_1 = 1 + a - u.
-
-    >>> from codegen.functions.function_rows import on_floats
-    >>> on_floats(assoc_laguerre)(2, 1.0, 2.0)
-    -1.0
-    """
-    return _laguerre(degree, a, u, "eval_genlaguerre", (a, u))
-
-
-def _laguerre(degree: Number, a: Number, u: Number, otherwise: str, operands: tuple[Number, ...]) -> Number:
-    def step(k: int, value: Number, below: Number) -> Number:
-        behind = (float(k) + a) * below
-        return ((2.0 * k + 1 + a - u) * value - behind) / (k + 1.0)
-
-    return _polynomial(degree, otherwise, operands, 1.0 + a - u, step)
-
-
-def hermite(order: Number, u: Number) -> Number:
-    """Hermite polynomial H_n(u) for a constant n, by H_(k+1) = 2 u H_k - 2 k H_(k-1) (DLMF 18.9.1).
-
-    >>> from codegen.functions.function_rows import on_floats
-    >>> on_floats(hermite)(3, 0.5)  # 8 u**3 - 12 u
-    -5.0
-    """
-    below, value = u.constant(0.0), u.constant(1.0)
-    for k in range(constant_order(order, "hermite")):
-        below, value = value, 2.0 * u * value - 2.0 * k * below
-    return value
-
-
-def normal_hermite(order: Number, u: Number) -> Number:
-    """Hermite polynomial He_n(u) for a constant n, by He_(k+1) = u He_k - k He_(k-1) (DLMF 18.9.1).
-
-    >>> from codegen.functions.function_rows import on_floats
-    >>> on_floats(normal_hermite)(3, 0.5)  # u**3 - 3 u
-    -1.375
-    """
-    below, value = u.constant(0.0), u.constant(1.0)
-    for k in range(constant_order(order, "hermitenorm")):
-        below, value = value, u * value - float(k) * below
-    return value
+hermite: Formula = _hermite("hermite", lambda k, value, below, u: 2.0 * u * value - 2.0 * k * below)
+normal_hermite: Formula = _hermite("hermitenorm", lambda k, value, below, u: u * value - float(k) * below)

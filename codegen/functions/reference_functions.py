@@ -87,11 +87,6 @@ def rounded(function: Function) -> Function:
     return lambda u: function(u) if mp.isfinite(u) else u
 
 
-def trunc(u: Real) -> Real:
-    """Round towards zero."""
-    return mp.floor(u) if u >= 0 else mp.ceil(u)
-
-
 def modulo(u: Real, v: Real) -> Real:
     """Remainder with the sign of the divisor."""
     return mp.nan if v == 0 or not mp.isfinite(u) else u % v
@@ -121,11 +116,6 @@ def sinc(u: Real) -> Real:
     return mp.mpf(1) if u == 0 else real(mp.sin)(u) / u
 
 
-def cbrt(u: Real) -> Real:
-    """Real cube root, also of negative numbers."""
-    return mp.sign(u) * mp.cbrt(abs(u))
-
-
 def softplus(u: Real) -> Real:
     """log(1 + exp(u))."""
     return mp.log1p(mp.exp(u)) if u < 0 else u + mp.log1p(mp.exp(-u))
@@ -134,16 +124,6 @@ def softplus(u: Real) -> Real:
 def logaddexp(u: Real, v: Real) -> Real:
     """log(exp(u) + exp(v))."""
     return maximum(u, v) + mp.log1p(mp.exp(-abs(u - v))) if u != v else u + mp.log(2)
-
-
-def xlogy(u: Real, v: Real) -> Real:
-    """u*log(v), 0 where u is 0."""
-    return mp.mpf(0) if u == 0 else u * real(mp.log)(v)
-
-
-def copysign(u: Real, v: Real) -> Real:
-    """|u| with the sign of v (mpmath has no -0)."""
-    return -abs(u) if v < 0 else abs(u)
 
 
 def lambert(u: Real, branch: Real = 0) -> Real:
@@ -247,14 +227,12 @@ def spherical(function: Callable[..., Any]) -> Callable[..., Any]:
     return value
 
 
-def spherical_bessel(order: Any, u: Any) -> Any:
-    """j_n(u), of either sign of u."""
-    return mp.mpf(order == 0) if u == 0 else spherical(mp.besselj)(order, u)
+def regular(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, of either sign of u, for a function without a pole: j_n(u) or i_n(u)."""
+    return lambda order, u: mp.mpf(order == 0) if u == 0 else spherical(function)(order, u)
 
 
-def spherical_in(order: Any, u: Any) -> Any:
-    """i_n(u), of either sign of u."""
-    return mp.mpf(order == 0) if u == 0 else spherical(mp.besseli)(order, u)
+spherical_bessel, spherical_in = regular(mp.besselj), regular(mp.besseli)
 
 
 def spherical_yn(order: Any, u: Any) -> Any:
@@ -267,16 +245,6 @@ def entropy(u: Any, v: Any, rest: Any) -> Any:
     if u > 0 and v > 0:
         return u * mp.log(u / v) + rest
     return rest if u == 0 and v >= 0 else mp.inf
-
-
-def entr(u: Any) -> Any:
-    """-u log(u); 0 at 0 and -inf below."""
-    return -u * mp.log(u) if u > 0 else mp.mpf(0) if u == 0 else -mp.inf
-
-
-def pseudo_huber(d: Any, u: Any) -> Any:
-    """d (hypot(d, u) - d), inf for d < 0."""
-    return d * (mp.hypot(d, u) - d) if d >= 0 else mp.inf
 
 
 def box_cox(logarithm: Any, power: Any) -> Any:

@@ -11,13 +11,17 @@ from typing import NamedTuple, NoReturn
 
 from codegen.errors import LoweringError
 from codegen.lanes import Lanes
+from codegen.processor import is_x86_64
 
 LETTERS = {"double": "d", "float": "s"}  # of BLAS and LAPACK
 COPIED = "llvm.memcpy.p0.p0.i64"
 CLEARED = "llvm.memset.p0.i64"
+PREFETCHED = "llvm.prefetch.p0"
+PAUSE = "llvm.x86.sse2.pause"
 _ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {  # of whole numbers, and of real ones
     ast.Add: ("add", "fadd"), ast.Sub: ("sub", "fsub"), ast.Mult: ("mul", "fmul"),
     ast.BitAnd: ("and", ""), ast.BitOr: ("or", ""), ast.LShift: ("shl", ""), ast.RShift: ("lshr", ""),
+    ast.FloorDiv: ("udiv", ""),
 }  # fmt: skip
 _CONDITIONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Eq: ("eq", "oeq"), ast.NotEq: ("ne", "une"), ast.Lt: ("slt", "olt"), ast.LtE: ("sle", "ole"),
@@ -86,6 +90,11 @@ class Expressions:
         self.lines.append(f" %.{self.count}={text}")
         return RoutineValue(kind, f"%.{self.count}")
 
+    def put_line(self, text: str) -> RoutineValue:
+        """Write an operation down that has no value."""
+        self.lines.append(f" {text}")
+        return RoutineValue("void", "")
+
     def number(self, number: float | str) -> RoutineValue:
         if isinstance(number, str):
             return RoutineValue("ptr", number)
@@ -96,7 +105,8 @@ class Expressions:
     def value(self, node: ast.expr) -> RoutineValue:
         match node:
             case ast.Name(name):
-                return self.variables[name] if name in self.variables else self.constants[name]
+                known = self.variables.get(name) or self.constants.get(name)
+                return known or RoutineValue("ptr", f"@{self.full_name(name)}")  # of another routine
             case ast.Constant(bool() as truth):
                 return RoutineValue("i1", str(truth).lower())
             case ast.Constant(int() | float() as number):
@@ -153,20 +163,26 @@ class Expressions:
         return self.as_int(self.put(kind, f"load {kind},{place.typed}{_alignment(kind)}"))
 
     def store(self, value: RoutineValue, place: RoutineValue) -> None:
+        value = self.as_int32(value) if place.type == "*i32" else value
         self.lines.append(f" store {value.typed},{place.typed}{_alignment(value.type)}")
 
     # calls
 
-    def call(self, node: ast.Call) -> RoutineValue:
+    def full_name(self, word: str) -> str:
+        """Return the name of a routine of the same library."""
+        return f"{self.name.rpartition('.')[0]}.{word}".lstrip(".")
+
+    def call(self, node: ast.Call, result: str = "i32") -> RoutineValue:
+        """Write a call down; a function that is a variable returns an int of 32 bits, or `result`."""
         match node:
             case ast.Call(ast.Name("room"), [ast.Name(kind), size]):
                 return self.put(self.kinds[kind], f"alloca {self.kinds[kind][1:]},{self.value(size).typed},align 8")
         given = [self.value(argument) for argument in node.args]
         match node.func:
             case ast.Name(word) if word in self.variables:
-                return self.put_call_of("i32", self.variables[word].text, given)
+                return self.put_call_of(result, self.variables[word].text, given)
             case ast.Name(word):
-                name = f"{self.name.rpartition('.')[0]}.{word}".lstrip(".")
+                name = self.full_name(word)
                 return self.routine(name, given) if name in self.written else self.word(word, given, node)
             case ast.Attribute(ast.Name("blas" | "lapack" as library), word):
                 return self.fortran(f"{library}.{LETTERS[self.scalar.type]}{word}", given)
@@ -187,10 +203,7 @@ class Expressions:
 
     def put_call_of(self, kind: str, name: str, given: Sequence[RoutineValue]) -> RoutineValue:
         text = f"call {in_ir(kind)} {name}({','.join(value.typed for value in given)})"
-        if kind != "void":
-            return self.as_int(self.put(kind, text))
-        self.lines.append(f" {text}")
-        return RoutineValue("void", "")
+        return self.put_line(text) if kind == "void" else self.as_int(self.put(kind, text))
 
     def word(self, word: str, given: list[RoutineValue], node: ast.Call) -> RoutineValue:
         """Execute a call that any routine may use: conversions, functions, copying and clearing memory."""
@@ -217,8 +230,20 @@ class Expressions:
                 moved = [to, *(origin or [RoutineValue("i8", "0")]), size, RoutineValue("i1", "false")]
                 return self.put_call("void", COPIED if origin else CLEARED, *moved)
             case "fence", []:
-                self.lines.append(" fence seq_cst")
-                return RoutineValue("void", "")
+                return self.put_line("fence seq_cst")
+            case "pause", []:
+                return self.put_call("void", PAUSE) if is_x86_64() else RoutineValue("void", "")
+            case "prefetch", [to]:
+                return self.put_call("void", PREFETCHED, to, *(RoutineValue("i32", number) for number in "131"))
+            case "atomic_load", [place]:
+                return self.put("i64", f"load atomic i64,{place.typed} monotonic,align 8")
+            case "atomic_store", [place, number]:
+                return self.put_line(f"store atomic {number.typed},{place.typed} release,align 8")
+            case "atomic_add", [place, number]:
+                return self.put("i64", f"atomicrmw add {place.typed},{number.typed} monotonic")
+            case "claim", [place]:
+                pair = self.put("{i64,i1}", f"cmpxchg {place.typed},i64 0,i64 1 acquire monotonic")
+                return self.put("i1", f"extractvalue {pair.typed},1")
         self.refuse(node)
 
     def fortran(self, name: str, given: list[RoutineValue]) -> RoutineValue:

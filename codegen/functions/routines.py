@@ -8,9 +8,10 @@ A routine is a function with annotated parameters: a `real` is a number of the k
 sides of `x if test else y`, of `and` and of `or` are evaluated.
 
 `other(...)` calls a routine of the same library, `library.other(...)` one of another library, and a parameter is called
-as a kernel is; what has `...` for its body is declared only. `blas.gemm(...)` and `lapack.potrf(...)` are Fortran's:
-what is no array goes by address, "U" is a character, and LAPACK's last operand, which says what went wrong, is the
-result.
+as a kernel is, or as a function without a result; what has `...` for its body is declared only. Threads share words by
+`atomic_load(a)`, `atomic_store(a, n)` (which releases), `atomic_add(a, n)` and `claim(a)`, which acquires a 0 as 1.
+`blas.gemm(...)` and `lapack.potrf(...)` are Fortran's: what is no array goes by address, "U" is a character, and
+LAPACK's last operand, which says what went wrong, is the result.
 
 Nothing is left to an optimiser: what stands in a loop is computed in it.
 """
@@ -23,10 +24,20 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from codegen.functions.routine_values import CLEARED, COPIED, Expressions, Numbers, RoutineValue, in_ir
+from codegen.functions.routine_values import (
+    CLEARED,
+    COPIED,
+    PAUSE,
+    PREFETCHED,
+    Expressions,
+    Numbers,
+    RoutineValue,
+    in_ir,
+)
 from codegen.lanes import Lanes
 
-MOVES = {COPIED: f"declare void @{COPIED}(ptr,ptr,i64,i1)", CLEARED: f"declare void @{CLEARED}(ptr,i8,i64,i1)"}
+INTRINSICS = {COPIED: "ptr,ptr,i64,i1", CLEARED: "ptr,i8,i64,i1", PREFETCHED: "ptr,i32,i32,i32", PAUSE: ""}
+MOVES = {word: f"declare void @{word}({kinds})" for word, kinds in INTRINSICS.items()}
 
 
 class Compiled(NamedTuple):
@@ -67,8 +78,8 @@ class Routines:
     def text(self, scalar: Lanes, *, public: Collection[str], beside: Collection[str] = ()) -> str:
         """Return all routines as one text without the ones `beside`. The heads of some are public."""
         texts = [self.compiled(name, scalar).text for name in self.written if name not in beside]
-        moves = {word: MOVES[word] for word in MOVES if any(word in text for text in texts)}
-        text = "\n".join([*moves.values(), *texts])
+        moves = [declared for word, declared in MOVES.items() if any(word in text for text in texts)]
+        text = "\n".join([*moves, *texts])
         for head in public:
             text = text.replace(f"define internal {head}", f"define {head}")
         return text
@@ -141,7 +152,7 @@ class _RoutineWriter(Expressions):
                 case ast.Expr(ast.Constant(str())):
                     pass  # a docstring
                 case ast.Expr(ast.Call() as call):
-                    self.call(call)
+                    self.call(call, "void")
                 case ast.Assign([target], value):
                     self.assign(target, value)
                 case ast.AugAssign(ast.Subscript(array, index) as target, operation, value):
@@ -156,7 +167,10 @@ class _RoutineWriter(Expressions):
                 case ast.Break():
                     self.go(self.exits[-1])
                 case ast.Return(ast.expr() as value):
-                    result = self.value(value)
+                    is_pointer = self.result == "ptr"
+                    result = (
+                        self.call(value, "ptr") if isinstance(value, ast.Call) and is_pointer else self.value(value)
+                    )
                     self.lines.append(f" ret {(self.as_int32(result) if self.result == 'i32' else result).typed}")
                     self.label = None
                 case _:

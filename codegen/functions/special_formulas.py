@@ -20,9 +20,7 @@ from codegen.functions.formula_values import (
     atanh,
     exp,
     expm1,
-    floor,
     fma,
-    gamma,
     horner,
     hypot,
     log,
@@ -60,12 +58,6 @@ def erfc_ratio(order: Number, u: Number) -> Number:
 def normal_hazard(u: Number) -> Number:
     """sqrt(2/pi) / erfcx(-u/sqrt(2))."""
     return math.sqrt(2 / math.pi) / scipy("erfcx", -math.sqrt(0.5) * u)
-
-
-def rgamma(u: Number) -> Number:
-    """1/gamma(u), 0 at 0, -1, -2..."""
-    pole = u.equals(floor(u)) & (u <= 0.0)
-    return where(pole, 0.0, 1.0 / gamma(u))
 
 
 def polygamma(order: Number, u: Number) -> Number:
@@ -123,11 +115,6 @@ def _asymptotic_terms(n: int) -> list[tuple[int, float]]:
     for k, bernoulli in enumerate(BERNOULLI, 1):
         terms.append((2 * k + n, sign * bernoulli * math.factorial(2 * k + n - 1) / math.factorial(2 * k)))
     return terms
-
-
-def incomplete_gamma(name: str) -> Formula:
-    """Return the formula of gamma(a) times gammainc or gammaincc: SymPy's lowergamma, uppergamma."""
-    return lambda a, u: gamma(a) * scipy(name, a, u)
 
 
 def gamma_kernel(power: Number, scale: Number, u: Number) -> Number:
@@ -243,16 +230,6 @@ def bessel_k(order: Number, u: Number) -> Number:
     if order.known in (-1.0, 0.0, 1.0):
         return value
     return where(u > 600.0, scipy("kve", order, u) * exp(-u), value)
-
-
-def zeta(s: Number, a: Number | None = None) -> Number:
-    """Riemann zeta, or Hurwitz zeta with two arguments."""
-    return scipy("_riemann_zeta", s) if a is None else scipy("_zeta", s, a)
-
-
-def elliptic_e(first: Number, second: Number | None = None) -> Number:
-    """Complete E(m), or incomplete E(phi | m)."""
-    return scipy("ellipe", first) if second is None else scipy("ellipeinc", first, second)
 
 
 def elliptic_moment(a: Number, b: Number, m: Number) -> Number:

@@ -9,11 +9,10 @@ import ctypes
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from codegen.errors import LoweringError
-from codegen.functions.libraries import c_address, scipy_ufunc
-from codegen.functions.linear_algebra import ROUTINES, routine_address
+from codegen.functions.libraries import ROUTINES, c_address, routine_address, scipy_ufunc
 from codegen.functions.workers import DECLARATION, PARALLEL, parallel_address
 
 # PyUFuncObject (numpy/ufuncobject.h): the fields behind the object header, part of NumPy's stable C-API.
@@ -55,7 +54,10 @@ def _ufunc_loop(name: str) -> Symbol:
     """A wrapper around the double loop of a SciPy ufunc, called with one point and steps of zero."""
     _, ufunc_name, arity, output = name.split(".")
     ufunc = scipy_ufunc(ufunc_name)
-    entry = _double_loop(ufunc, name)
+    wanted = "d" * ufunc.nin + "->" + "d" * ufunc.nout
+    if wanted not in ufunc.types or int(arity) != ufunc.nin:
+        raise LoweringError(f"SciPy's {ufunc_name}", why=f"it has no loop {wanted}", do="check the operands")
+    entry = ufunc.types.index(wanted)
     functions, data = (
         ctypes.c_void_p.from_address(id(ufunc) + offset).value or 0 for offset in (UFUNC_FUNCTIONS, UFUNC_DATA)
     )
@@ -63,13 +65,6 @@ def _ufunc_loop(name: str) -> Symbol:
     return Symbol(
         name, _wrapper(name, int(arity), ufunc.nout, int(output)), {f"{name}.loop": loop, f"{name}.data": extra}
     )
-
-
-def _double_loop(ufunc: Any, name: str) -> int:
-    wanted = "d" * ufunc.nin + "->" + "d" * ufunc.nout
-    if wanted not in ufunc.types or f".{ufunc.nin}." not in name:
-        raise LoweringError(f"SciPy's {name.split('.')[1]}", why=f"it has no loop {wanted}", do="check the operands")
-    return int(ufunc.types.index(wanted))
 
 
 def _wrapper(name: str, arity: int, results: int, output: int) -> str:

@@ -15,9 +15,8 @@ from codegen.errors import ArgumentError, LoweringError
 from codegen.ir.program import Input
 from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
-from codegen.lambdified.argument_lists import Arguments, CallError
 from codegen.lambdified.modules import SCIPY, Theirs, tell
-from codegen.lambdified.result_shapes import MATRIX, NUMBER, Results
+from codegen.lambdified.structures import MATRIX, NUMBER, Arguments, CallError, Results
 from codegen.lanes import NumberType
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers, in_positions, signature_of

@@ -12,11 +12,10 @@ from codegen.errors import ArgumentError, LoweringError, UnboundSymbolError
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
-from codegen.lambdified.argument_lists import Arguments
 from codegen.lambdified.docstrings import docstring, shown
 from codegen.lambdified.function import Lambdified
 from codegen.lambdified.modules import SCIPY, Theirs, implemented, is_native, keeps_sparse, tell
-from codegen.lambdified.result_shapes import Results
+from codegen.lambdified.structures import Arguments, Results
 from codegen.loops.loop import StraightError
 from codegen.loops.roll import Roll, repeats_enough, roll_program
 from codegen.machine.build import compile_program

@@ -30,16 +30,15 @@ from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.halves import executed_halves
 from codegen.lowering.passes import Prepared, prepare
-from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
+from codegen.machine.calls.compiled import ENCODER, LLVM, Built, Compiled, Pack, Restore, Stats, Unpack, stats_of
 from codegen.machine.calls.kernel import Kernel, make_kernel
-from codegen.machine.calls.statistics import ENCODER, LLVM, Stats, stats_of
 from codegen.machine.kernel_text import LISTING, Plan, plan, sizes, uses_library, write
 from codegen.machine.storage.cache import Setting
-from codegen.machine.storage.kernel_files import Restore, read_program
-from codegen.machine.storage.portable import Portable, decode
+from codegen.machine.storage.portable import MALFORMED, Portable, decode
 from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
 from codegen.options import LEVELS, OptionFields, Options, Tier, check_names
 from codegen.pricing.price_table import nanoseconds
+from codegen.sealed import refused
 from codegen.stages import LOG, Compilation, part, stage, watched, within_compilation
 
 if typing.TYPE_CHECKING:
@@ -86,34 +85,26 @@ def compile_program(
         stage("program", program)
         chosen_cache = codegen.machine.storage.cache.chosen(cache)
         program_cache = ProgramCache(None if watched() else chosen_cache, program, chosen)
-        return _kernel(program, chosen, program_cache, opened, pack, unpack, planned)
+        return _kernel(program_cache, opened, pack, unpack, planned)
 
 
 def _kernel(
-    program: Program | RolledProgram,
-    chosen: Options,
-    program_cache: ProgramCache,
-    opened: Compilation,
-    pack: Pack | None,
-    unpack: Unpack | None,
-    planned: object,
+    source: ProgramCache, opened: Compilation, pack: Pack | None, unpack: Unpack | None, planned: object
 ) -> Kernel:
-    """Return the kernel, from the program_cache or built."""
+    """Return the kernel of a program, from the cache or built."""
     bisection = opened.bisection.copy()  # other forms of the code go the same way from here
-    first, final = TIERS[chosen.tier]
-    compiled = _stored(final, program, chosen, program_cache) or (
-        _stored(first, program, chosen, program_cache) if first != final else None
-    )
+    first, final = TIERS[source.options.tier]
+    compiled = _stored(final, source) or (_stored(first, source) if first != final else None)
     write_again = None
     if compiled is None:
-        code, write_again = _build(program, chosen)
+        code, write_again = _build(source.program, source.options)
         tier = first if write_again else final  # there is nothing better
-        program_cache.store(tier, code)
-        compiled = _compiled(tier, program, chosen, program_cache, code, code.linked())
+        source.store(tier, code)
+        compiled = _compiled(tier, source, code, code.linked())
     stats = compiled.stats
     kernel = make_kernel(compiled._replace(bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
-        kernel.improve_later(partial(_optimised, program, chosen, program_cache, stats, compiled.release, write_again))
+        kernel.improve_later(partial(_optimised, source, stats, compiled.release, write_again))
     return kernel
 
 
@@ -151,7 +142,16 @@ def _check_memory(program: Program | RolledProgram, size: int) -> None:
 
 def kernel_of(data: bytes, where: str, cache: Setting = None, restore: Restore | None = None) -> Kernel:
     """Return the kernel of a file's program, compiled for this machine; nothing of the file is run."""
-    return _recompiled(*read_program(data, where, restore), cache)
+    portable = decode(data, where)
+    if portable.containers is None:
+        return _recompiled(portable, None, None, cache)
+    if restore is None:
+        raise ArgumentError("a kernel that takes or returns containers", where=where, do="load it with symad.load")
+    try:
+        pack, unpack = restore(portable.containers, portable.program)
+    except MALFORMED as error:
+        raise refused(where, f"its containers are none ({error})") from error
+    return _recompiled(portable, pack, unpack, cache)
 
 
 def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
@@ -164,30 +164,20 @@ def _recompiled(portable: Portable, pack: Pack | None, unpack: Unpack | None, ca
     return compile_program(portable.program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
-def _stored(
-    tier: Tier, program: Program | RolledProgram, options: Options, program_cache: ProgramCache
-) -> Compiled | None:
+def _stored(tier: Tier, source: ProgramCache) -> Compiled | None:
     """Return the kernel in the cache, None without any."""
     start = time.perf_counter()
-    stored = program_cache.load(tier)
+    stored = source.load(tier)
     if stored is None:
         return None
-    compiled = _compiled(tier, program, options, program_cache, *stored)
+    compiled = _compiled(tier, source, *stored)
     seconds = {"load": time.perf_counter() - start}
     return compiled._replace(stats=replace(compiled.stats, seconds=seconds, cached=True))
 
 
-def _compiled(
-    tier: Tier,
-    program: Program | RolledProgram,
-    options: Options,
-    program_cache: ProgramCache,
-    code: ObjectCode,
-    library: MachineCode,
-) -> Compiled:
-    stats = stats_of(code.facts["stats"])
-    source = Built(program, program_cache, revive)
-    return Compiled(program, library, options, stats, code.facts["release"], source, tier, code=code)
+def _compiled(tier: Tier, source: ProgramCache, code: ObjectCode, library: MachineCode) -> Compiled:
+    stats, built = stats_of(code.facts["stats"]), Built(source.program, source, revive)
+    return Compiled(source.program, library, source.options, stats, code.facts["release"], built, tier, code=code)
 
 
 def _why_llvm(prepared: Prepared, options: Options) -> tuple[str, str]:
@@ -255,7 +245,7 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
     clock.append(time.perf_counter())
     seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
     code = ObjectCode.encoded(encoded, seconds["encode"])
-    stage("assembly", lambda: disassembly.listing(encoded.code, encoded.begin, encoded.entry, encoded.called))
+    stage("assembly", lambda: disassembly.listing(encoded.placed))
     stats = replace(
         _sizes(prepared),
         workspace=encoded.workspace,
@@ -287,19 +277,11 @@ def _with_facts(code: ObjectCode, stats: Stats, release: bool) -> ObjectCode:
     return replace(code, facts={"stats": kept | {"regions": list(map(asdict, stats.regions))}, "release": release})
 
 
-def _optimised(
-    program: Program | RolledProgram,
-    options: Options,
-    program_cache: ProgramCache,
-    stats: Stats,
-    release: bool,
-    write_again: Write | None,
-) -> MachineCode:
-    """Compile once more with all effort."""
-    emitted = write_again() if write_again else write(program, options)  # without it the first code came from the cache
-    code = ObjectCode.of(emitted, LEVELS["default"])
+def _optimised(source: ProgramCache, stats: Stats, release: bool, write_again: Write | None) -> MachineCode:
+    """Compile once more with all effort; without `write_again` the first code came from the cache."""
+    code = ObjectCode.of(write_again() if write_again else write(source.program, source.options), LEVELS["default"])
     stats = replace(stats, code_bytes=code.code_bytes, cached=False, generator=LLVM)
-    program_cache.store("default", _with_facts(code, stats, release))
+    source.store("default", _with_facts(code, stats, release))
     return code.linked()
 
 

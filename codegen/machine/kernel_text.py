@@ -19,7 +19,7 @@ from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED, Lowered
 from codegen.lowering.passes import Prepared, prepare
-from codegen.machine.calls.statistics import RegionStats, Stats
+from codegen.machine.calls.compiled import RegionStats, Stats
 from codegen.options import Options
 from codegen.stages import Effect, Listing, allowed
 

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codegen import machine
-from codegen.errors import ArgumentError
-from codegen.ir.program import Declared, Program
+from codegen.ir.program import Program
 from codegen.limits import are_given
-from codegen.machine.calls.compiled import Compiled, Pack, Revive, Unpack
+from codegen.machine.calls.compiled import Restore
 from codegen.machine.calls.gate import adopt_gate, gate_symbols
 from codegen.machine.calls.kernel import Kernel, make_kernel
-from codegen.machine.calls.statistics import stats_of
 from codegen.machine.storage.native_code import native_of, program_bytes
+from codegen.sealed import telling
 from codegen.stages import asked_for
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from codegen.machine.storage.cache import Setting
     from codegen.machine.storage.portable import Portable
     from codegen.machine.storage.program_cache import ProgramCache
-
-Restore = Callable[[Any, Declared], tuple[Pack | None, Unpack | None]]
-UNREADABLE = (OSError, ValueError, TypeError)  # the last two for paths that are none: "", a zero byte, a number
 
 
 def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
@@ -46,11 +42,8 @@ def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore:
     ...     load_kernel(f"{folder}/f.symad")(1.0)
     3.0
     """
-    try:
+    with telling("read", path, "check the path"):
         data = Path(path).read_bytes()
-    except UNREADABLE as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ArgumentError(f"cannot read {str(path)!r}", why=why, do="check the path") from error
     return kernel_in(data, os.fspath(path), cache=cache, restore=restore)
 
 
@@ -59,18 +52,16 @@ def kernel_in(data: bytes, where: str, *, cache: Setting = None, restore: Restor
 
     Its program is compiled where limits, a dump or a cache ask for a compilation.
     """
-    start = time.perf_counter()
-    native = None if cache or are_given() or asked_for() else native_of(data, where, gate_symbols(Kernel))
-    if native is None:
+    start, given = time.perf_counter(), gate_symbols(Kernel)
+    fresh = cache or are_given() or asked_for()
+    native = None if fresh else native_of(data, where, given, Stored(data, where))
+    if native is None or (native[1] is not None and restore is None):  # which is refused
         return machine.kernel_of(program_bytes(data, where), where, cache, restore)
-    if native.containers is not None and restore is None:
-        return machine.kernel_of(program_bytes(data, where), where)  # which refuses it
-    stats = replace(stats_of(native.facts["stats"]), seconds={"load": time.perf_counter() - start}, cached=True)
-    adopt_gate(Kernel, native.library)
-    release, source = native.facts["release"], Stored(data, where)
-    compiled = Compiled(native.declared, native.library, native.options, stats, release, source, native.tier)
-    pack, unpack = restore(native.containers, native.declared) if restore and native.containers else (None, None)
-    return make_kernel(compiled, pack, unpack)
+    compiled, containers = native
+    stats = replace(compiled.stats, seconds={"load": time.perf_counter() - start}, cached=True)
+    adopt_gate(Kernel, compiled.library)
+    pack, unpack = restore(containers, compiled.declared) if restore and containers else (None, None)
+    return make_kernel(compiled._replace(stats=stats), pack, unpack)
 
 
 class Stored:
@@ -96,6 +87,6 @@ class Stored:
         return machine.ProgramCache(machine.chosen(), self.program, self._portable.options)
 
     @property
-    def revive(self) -> Revive:
+    def revive(self) -> Callable[..., Any]:
         """What makes the kernel again."""
         return machine.revive

@@ -16,9 +16,9 @@ import codegen
 import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.collector import fewer_collections
-from codegen.deprecation import OldName
 from codegen.ir.program import Program
 from codegen.lanes import Dtype
+from codegen.later import OldName
 from codegen.limits import limits
 from codegen.loops.optimise.contraction import SAVED, contracted
 from codegen.loops.roll import Roll

@@ -16,8 +16,7 @@ from typing import Any
 
 import symad.tracing.values.containers as containers
 from codegen.collector import fewer_collections
-from codegen.functions.libraries import EXTRA
-from codegen.functions.linear_algebra import has_library
+from codegen.functions.libraries import EXTRA, has_library
 from codegen.ir.program import Program, operations_of
 from codegen.ir.region import Nest
 from codegen.limits import limits

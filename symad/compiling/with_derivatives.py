@@ -14,7 +14,7 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.lambdified.docstrings import shown
 from codegen.lambdified.function import Lambdified
 from codegen.lambdified.lambdify import by_others, read
-from codegen.lambdified.result_shapes import MATRIX, Results, Sparse
+from codegen.lambdified.structures import MATRIX, Results, Sparse
 from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.errors import ArgumentError

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from codegen.ir.program import Input, Output
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.exports.bindings import Binding
 from codegen.machine.exports.c_interface import parameter_names
 from codegen.machine.exports.casadi_functions import (
     CasadiFunction,
@@ -21,7 +20,7 @@ from codegen.machine.exports.casadi_functions import (
     casadi_header,
     casadi_source,
 )
-from codegen.machine.exports.export import Material
+from codegen.machine.exports.export import Binding, Material
 from codegen.records import dataclass
 from symad.errors import ArgumentError
 

@@ -18,8 +18,8 @@ import numpy as np
 from codegen.ir.program import Declared
 from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.stored_kernels import UNREADABLE, kernel_in
-from codegen.sealed import refused, seal, unseal, write_atomically
+from codegen.machine.stored_kernels import kernel_in
+from codegen.sealed import refused, seal, telling, unseal, write_atomically
 from symad import compiling
 from symad.doors.callbacks import Array, Kernels
 from symad.doors.with_ipopt import SIGNATURES
@@ -55,7 +55,7 @@ def write_problem(folder: str | os.PathLike[str], saved: Saved, *, code: bool = 
     """Write a problem into a folder, which is made if need be; ArgumentError where it cannot be written."""
     values = [*saved.bounds, *saved.constraint_bounds, *saved.parameters]
     described, arrays = zip(*map(_number, values), strict=True)
-    try:
+    with telling("write a problem into", folder, "choose another folder"):
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         files = [
@@ -68,8 +68,6 @@ def write_problem(folder: str | os.PathLike[str], saved: Saved, *, code: bool = 
         for path in place.iterdir():
             if _FILE.fullmatch(path.name) and path.name not in used:
                 path.unlink(missing_ok=True)  # of the problem that was here before
-    except UNREADABLE as error:
-        raise ArgumentError(f"cannot write a problem into {str(folder)!r}", why=str(error)) from error
 
 
 def read_problem(folder: Path, cache: Setting) -> Saved:

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.exports.bindings import Binding, export_binding
 from codegen.machine.exports.c_interface import check_name
 from codegen.machine.exports.cvode_functions import CvodeSystem, cvode_header, cvode_source
-from codegen.machine.exports.export import Exported
+from codegen.machine.exports.export import Binding, Exported, export_binding
 from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.doors.callbacks import Array

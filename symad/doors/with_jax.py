@@ -1,8 +1,8 @@
 """Kernels as JAX functions. Their derivatives of every order are kernels too.
 
-XLA calls a kernel's machine code (a handler of its foreign function interface, `codegen.machine.calls.xla_calls`); many
-points at once are a batch, for which it calls Python (`jax.pure_callback`). What JAX transposes is the product of a
-Jacobian and a tangent; the Jacobian is a function of this kind again, which is compiled when it is first asked for.
+XLA calls a kernel's machine code (a handler of its foreign function interface, `codegen.machine.calls.conventions`);
+many points at once are a batch, for which it calls Python (`jax.pure_callback`). What JAX transposes is the product of
+a Jacobian and a tangent; the Jacobian is a function of this kind again, which is compiled when it is first asked for.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from uuid import uuid4
 import numpy as np
 
 from codegen.machine.calls.arguments import numbers_of
+from codegen.machine.calls.conventions import HANDLER
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.calls.xla_calls import HANDLER
 from symad.compiling.native import compile
 from symad.doors.flat_functions import FlattenedFunction, other_shapes
 from symad.errors import ArgumentError

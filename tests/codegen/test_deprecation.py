@@ -12,7 +12,7 @@ import pytest
 
 import symad
 import symad as sa
-from codegen.deprecation import OldName
+from codegen.later import OldName
 from symad.old_names import OLD_NAMES
 
 KEPT = 2  # minor releases at least, between that which deprecates a name and that which has it no longer

@@ -179,7 +179,7 @@ def test_an_interrupt_inside_llvmlite_leaves_its_lock_to_others():
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codegen.engine._parse", interrupted)
+        patch.setattr("codegen.engine._parsed", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.compile_object(text)
     other = threading.Thread(target=lambda: made.append(engine.compile_text(text, ("one",), {}, 0)), daemon=True)

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from codegen.code_memory import MappedCode
+from codegen.code_memory import MappedCode, PlacedCode
 from codegen.engine import compile_object
-from codegen.object_files import PlacedCode, UnknownObjectError, placed
+from codegen.object_files import UnknownObjectError, placed
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.uname().machine != "x86_64", reason="object files are linked here for x86-64 Linux"
@@ -31,7 +31,7 @@ TWICE = "define i64 @twice(i64 %k) {\n%r=add i64 %k,%k\nret i64 %r\n}"
 def test_objects_find_each_other_and_their_constants() -> None:
     found = placed([*compile_object(TABLE).parts, *compile_object(TWICE).parts])
     assert found.called == {}
-    code = MappedCode(found.code, {}, {}, found.entries, found.inside)
+    code = MappedCode(found)
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(code.addresses["looked_up"])
     assert [function(0), function(1)] == [1.5, 3.5]
 

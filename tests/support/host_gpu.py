@@ -20,9 +20,9 @@ import pytest
 
 from codegen.engine import compile_text, device_assembly
 from codegen.functions.symbols import addresses_of
-from codegen.machine.gpu import driver, gpu_kernel, point_sums
+from codegen.machine.gpu import driver, gpu_kernel, host_points
 from codegen.machine.gpu.device_arrays import DeviceArray
-from codegen.machine.gpu.device_entry import HEAD, TILE, flush_text
+from codegen.machine.gpu.device_entry import HEAD, TILE, filled
 
 INVALID = 1
 THREAD = """@thread=internal global [3 x i32] zeroinitializer
@@ -99,6 +99,12 @@ ret void
 FLUSHES = re.compile(r"define internal void @flush\.([\d.]+)\(.*?\n}", re.DOTALL)
 
 
+def flush_text(numbers: str, scalar: str) -> str:
+    """Return the function `flush` of some numbers: size, pitch, width, stride."""
+    named = dict(zip(("SIZE", "PITCH", "WIDTH", "STRIDE"), numbers.split("."), strict=True))
+    return filled(FLUSH.replace("HEAD", HEAD), **named, SCALAR=scalar, BYTES=8)
+
+
 def host_text(text: str, shared: int = 0) -> tuple[str, int]:
     """Return IR for a GPU as IR for this machine, whose `launch` runs all threads, and the number of parameters."""
     found = re.search(r"define ptx_kernel void @batch\(([^{]*)\) \{", text)
@@ -107,7 +113,7 @@ def host_text(text: str, shared: int = 0) -> tuple[str, int]:
     loads = [f"%q{k}=getelementptr i64,ptr %table,i64 {k}\n%a{k}=load {kind},ptr %q{k}" for k, kind in enumerate(kinds)]
     arguments = ",".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
     scalar = "float" if "global [0 x float]" in text else "double"
-    here = FLUSHES.sub(lambda each: flush_text(FLUSH.replace("HEAD", HEAD), each[1], scalar, 8), text)
+    here = FLUSHES.sub(lambda each: flush_text(each[1], scalar), text)
     here = re.sub(r"(?m)^declare .*@llvm\.nvvm.*\n|^@tile=.*\n", "", here)
     here = here.replace("define ptx_kernel void", "define internal void").replace(TILE, "@tile")
     here = here.replace("llvm.nvvm.read.ptx.sreg.", "own.") + THREAD
@@ -293,7 +299,7 @@ def host_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostDriver]:
     for name, value in (("_found", lambda: (found, "")), ("_library", lambda: found)):
         monkeypatch.setattr(driver, name, value)
     driver.device.cache_clear()
-    for module in (gpu_kernel, point_sums):
+    for module in (gpu_kernel, host_points):
         monkeypatch.setattr(module, "device_assembly", found.assembly)
     yield found
     driver.device.cache_clear()

@@ -10,7 +10,7 @@ from math import prod
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.emission.schedule import FREE, LINE, schedule, workspace
-from codegen.functions.linear_algebra import has_library
+from codegen.functions.libraries import has_library
 from codegen.functions.workers import available
 from codegen.ir.readdress import interned
 from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.code_memory import python_function
 from codegen.engine import Library, Once, compile_text
 from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
@@ -267,9 +268,8 @@ def array_call(
     }  # fmt: skip
     table = np.array([words[name] for name in TABLE], dtype=np.int64).view(CallTable)
     table.owners = code, number, patience, laid, shapes
-    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.c_void_p)
-    make = prototype(("PyCFunction_NewEx", ctypes.pythonapi))
-    function: Callable[..., Any] = make(ctypes.byref(_method()), table, None)
+    kinds = ctypes.py_object, ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.c_void_p
+    function: Callable[..., Any] = python_function("PyCFunction_NewEx", *kinds)(ctypes.byref(_method()), table, None)
     return function
 
 

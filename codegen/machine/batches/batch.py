@@ -38,7 +38,7 @@ from codegen.machine.batches.batch_text import WORDS
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
 from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
-from codegen.options import LEVELS, Options, check_whole
+from codegen.options import LEVELS, check_whole
 from codegen.pricing.price_table import SECONDS
 from codegen.stages import stage
 
@@ -189,32 +189,14 @@ class Batch:
     Until then, points run one by one; with accuracy "fast", where that would change digits, it is compiled at once.
     """
 
-    __slots__ = (
-        "_again",
-        "_code",
-        "_lanes",
-        "_lock",
-        "_on_arrays",
-        "_patience",
-        "nanoseconds",
-        "options",
-        "program",
-        "program_cache",
-    )
-
-    program: Program | RolledProgram
-    options: Options
-    program_cache: ProgramCache
-
     def __init__(
         self,
-        program: Program | RolledProgram,
-        options: Options,
+        source: ProgramCache,
         operations: Mapping[str, int],
-        program_cache: ProgramCache,
         listing: Callable[[str], AbstractContextManager[object]],
     ) -> None:
-        self.program, self.options, self.program_cache = program, options, program_cache
+        self.program_cache = source
+        self.program, self.options = program, options = source.program, source.options
         self.nanoseconds: float = nanoseconds_alone(program, operations)
         self._lanes: Lanes | None = None
         if not isinstance(program, RolledProgram):
@@ -334,11 +316,12 @@ class Batch:
     def _compiled(self) -> MachineCode:
         tier = "fast" if self.options.tier == "fast" else "default"
         form = f"{tier}, {self.lanes.type}{', of blocks' * self._takes_blocks}"
-        return self.program_cache.library(form, lambda: self._object_code(LEVELS[tier]))
 
-    def _object_code(self, level: int) -> ObjectCode:
-        options = replace(self.options, chunk=self.options.chunk or CHUNK)
-        with self._again("batch"):
-            emitted = planned(self.program, options).emit(Form(lanes=self.lanes, steps=WORDS * self._takes_blocks))
-            stage("llvm", lambda: emitted.text)
-        return ObjectCode.of(emitted, level)
+        def code() -> ObjectCode:
+            options = replace(self.options, chunk=self.options.chunk or CHUNK)
+            with self._again("batch"):
+                emitted = planned(self.program, options).emit(Form(lanes=self.lanes, steps=WORDS * self._takes_blocks))
+                stage("llvm", lambda: emitted.text)
+            return ObjectCode.of(emitted, LEVELS[tier])
+
+        return self.program_cache.library(form, code)

@@ -10,7 +10,7 @@ from codegen.lanes import Lanes
 
 
 def moves_text(lanes: Lanes) -> str:
-    """Return the functions `gather`, `scatter`, `fetch(to, bytes)` and `stream(to, from, bytes)` for one width.
+    """Return the functions `gather`, `scatter` and `stream(to, from, bytes)` for one width.
 
     >>> "nontemporal" in moves_text(Lanes(2)), "masked" in moves_text(Lanes(2))
     (True, True)
@@ -21,7 +21,7 @@ def moves_text(lanes: Lanes) -> str:
         f"declare void @llvm.masked.store.{half.suffix}.p0({half.type},ptr,i32,{half.truth})",
     ]  # fmt: skip
     stream = STREAM.replace("ATTRIBUTES", lanes.attributes)
-    return "\n".join([_move(lanes, "gather"), _move(lanes, "scatter"), FETCH, stream, *masked])
+    return "\n".join([_move(lanes, "gather"), _move(lanes, "scatter"), stream, *masked])
 
 
 def transpose(lanes: Lanes, rows: list[str]) -> tuple[list[str], list[str]]:
@@ -143,59 +143,54 @@ def _panels(lanes: Lanes, name: str) -> list[str]:
 
 def _panel(lanes: Lanes, name: str, mask: str) -> list[str]:
     """One panel; on the side of the user's array under the mask, on the side of the block whole."""
-    width = _register(lanes).width
-    lines = []
-    for first in range(0, lanes.width, width):
-        mark = f"{'m' if mask else 'f'}{first}."
-        move = _gathered if name == "gather" else _scattered
-        lines += [line.replace("%t", f"%{mark}t") for line in move(lanes, first, f"%{mark}", mask)]
+    lines, move = [], _gathered if name == "gather" else _scattered
+    for first in range(0, lanes.width, _register(lanes).width):
+        mark = f"%{'m' if mask else 'f'}{first}."
+        moved = move(lanes, mark, mask, [first, first + _half(lanes).width])
+        places = [f"{mark}b{k}=getelementptr i8,ptr %at,i64 {(k * lanes.width + first) * lanes.size}"
+                  for k in range(_half(lanes).width)]  # fmt: skip
+        lines += [line.replace("%t", f"{mark}t") for line in (*places, *moved)]
     return lines
 
 
-def _gathered(lanes: Lanes, first: int, mark: str, mask: str) -> list[str]:
-    """Bring elements of the points of one register into the block."""
+def _gathered(lanes: Lanes, mark: str, mask: str, points: list[int]) -> list[str]:
+    """Bring elements of the points of one register into the block: of two points at once, the first ones of halves."""
     register, half, size = _register(lanes), _half(lanes), lanes.size
     kind = f"<{half.width} x {half.scalar}>"  # also of one
     lines, rows = [], []
+    both = ",".join(f"i32 {lane}" for lane in range(register.width))
     for k in range(half.width):
-        for part, point in enumerate((first + k, first + k + half.width)):
+        for part, first in enumerate(points):
+            load = f"load {kind},ptr %a{first + k},align {size}"
             if mask:
-                operands = f"ptr %a{point},i32 {size},{half.truth} {mask},{kind} zeroinitializer"
-                lines.append(f"{mark}h{k}.{part}=call {kind} @llvm.masked.load.{half.suffix}.p0({operands})")
-            else:
-                lines.append(f"{mark}h{k}.{part}=load {kind},ptr %a{point},align {size}")
-        both = ",".join(f"i32 {lane}" for lane in range(register.width))
-        operands = f"{kind} {mark}h{k}.0,{kind} {mark}h{k}.1"
-        lines.append(f"{mark}r{k}=shufflevector {operands},<{register.width} x i32> <{both}>")
+                operands = f"ptr %a{first + k},i32 {size},{half.truth} {mask},{kind} zeroinitializer"
+                load = f"call {kind} @llvm.masked.load.{half.suffix}.p0({operands})"
+            lines.append(f"{mark}h{k}.{part}={load}")
         rows.append(f"{mark}r{k}")
+        operands = f"{kind} {mark}h{k}.0,{kind} {mark}h{k}.1"
+        lines.append(f"{rows[-1]}=shufflevector {operands},<{register.width} x i32> <{both}>")
     shuffles, columns = transpose(register, rows)
-    lines += shuffles
-    for k, column in enumerate(columns):
-        lines.append(f"{mark}b{k}=getelementptr i8,ptr %at,i64 {(k * lanes.width + first) * size}")
-        lines.append(f"store {register.type} {column},ptr {mark}b{k},align {size}")
-    return lines
+    stores = [f"store {register.type} {column},ptr {mark}b{k},align {size}" for k, column in enumerate(columns)]
+    return [*lines, *shuffles, *stores]
 
 
-def _scattered(lanes: Lanes, first: int, mark: str, mask: str) -> list[str]:
+def _scattered(lanes: Lanes, mark: str, mask: str, points: list[int]) -> list[str]:
     """Bring elements of the points of one register from the block to them."""
     register, half, size = _register(lanes), _half(lanes), lanes.size
     kind = f"<{half.width} x {half.scalar}>"  # also of one
-    lines = []
-    for k in range(half.width):
-        lines.append(f"{mark}b{k}=getelementptr i8,ptr %at,i64 {(k * lanes.width + first) * size}")
-        lines.append(f"{mark}r{k}=load {register.type},ptr {mark}b{k},align {size}")
-    shuffles, columns = transpose(register, [f"{mark}r{k}" for k in range(half.width)])
+    rows = [f"{mark}r{k}" for k in range(half.width)]
+    lines = [f"{row}=load {register.type},ptr {mark}b{k},align {size}" for k, row in enumerate(rows)]
+    shuffles, columns = transpose(register, rows)
     lines += shuffles
     for k, column in enumerate(columns):
-        for part, point in enumerate((first + k, first + k + half.width)):
+        for part, first in enumerate(points):
             taken = ",".join(f"i32 {part * half.width + lane}" for lane in range(half.width))
             value, operands = f"{mark}h{k}.{part}", f"{register.type} {column},{register.type} poison"
-            lines.append(f"{value}=shufflevector {operands},<{half.width} x i32> <{taken}>")
+            store = f"store {kind} {value},ptr %a{first + k},align {size}"
             if mask:
-                operands = f"{kind} {value},ptr %a{point},i32 {size},{half.truth} {mask}"
-                lines.append(f"call void @llvm.masked.store.{half.suffix}.p0({operands})")
-            else:
-                lines.append(f"store {kind} {value},ptr %a{point},align {size}")
+                operands_stored = f"{kind} {value},ptr %a{first + k},i32 {size},{half.truth} {mask}"
+                store = f"call void @llvm.masked.store.{half.suffix}.p0({operands_stored})"
+            lines += [f"{value}=shufflevector {operands},<{half.width} x i32> <{taken}>", store]
     return lines
 
 
@@ -243,25 +238,6 @@ def _move_single(lanes: Lanes, name: str) -> list[str]:
     return lines
 
 
-# Lines that will be written: they come to the nearest cache while the kernel computes.
-FETCH = """
-declare void @llvm.prefetch.p0(ptr,i32,i32,i32)
-define internal void @fetch(ptr %to,i64 %bytes) nounwind noinline {
-begin:
- br label %next
-next:
- %k=phi i64 [0,%begin],[%k.next,%line]
- %more=icmp ult i64 %k,%bytes
- br i1 %more,label %line,label %end
-line:
- %target=getelementptr i8,ptr %to,i64 %k
- call void @llvm.prefetch.p0(ptr %target,i32 1,i32 3,i32 1)
- %k.next=add i64 %k,64
- br label %next
-end:
- ret void
-}
-"""
 STREAM = """
 define internal void @stream(ptr %to,ptr %from,i64 %bytes) noinline nounwind ATTRIBUTES {
 begin:

@@ -1,4 +1,8 @@
-"""Run a batch at once, or in slices of about 50 ms with progress and interrupts between them."""
+"""Run a batch at once, or in slices of about 50 ms with progress and interrupts between them.
+
+A batch on threads is cut into units, which the calling thread and those of `codegen.functions.workers` take one by one.
+Earlier times of the same code decide how many threads there are.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import ctypes
 import struct
 import time
 from collections.abc import Callable
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +20,7 @@ from codegen.engine import Library, Once, compile_text
 from codegen.errors import WorkspaceError
 from codegen.functions.workers import available, parallel_address
 from codegen.lanes import Lanes
-from codegen.machine.batches.batch_text import IN_PLACE, driver_text
-from codegen.machine.batches.batch_threads import Timing, shared_bytes, shared_words
+from codegen.machine.batches.batch_text import IN_PLACE, OWN, driver_text
 from codegen.machine.calls.arguments import Array
 
 Progress = Callable[[int, int], object]
@@ -31,10 +35,69 @@ COPIED, COPIED_LINES = 1 << 15, 1 << 20
 FETCHED = 1 << 13  # bytes of the results of a block: if they are no more, their lines are fetched and written at once
 STREAMED = 1 << 25  # bytes; of larger arrays, nothing is left in the caches when they are read again
 ALIGNMENT = 64
+# Nanoseconds that a thread spends to wake another one: 13 us where machines are virtual, and the other then begins 12
+# us later. With n threads for more than n^2 of them, the time of all is less than that of fewer.
+WAKING = 10_000.0
+SURE = 1e6  # nanoseconds of a batch that threads share even if its points were timed once only, in cold caches
+FEWEST = 8  # units of a thread: at the end each waits for the last one
+LONGEST = 2e5  # nanoseconds of a unit
+LOOKS = 3
 ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p, *[ctypes.c_int64] * 2
 )
 ON_THREADS = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2)
+
+
+class Timing:
+    """Nanoseconds of a point on one thread: an estimate at first, then the least measured time.
+
+    Batches on several threads may write at the same time: one measurement is lost.
+
+    >>> timing = Timing(50.0)
+    >>> timing.note(1000, 20e-6)
+    >>> round(timing.nanoseconds), timing.threads(1000, 4), timing.threads(10**6, 4)
+    (20, 1, 4)
+    """
+
+    __slots__ = ("_largest", "_looks", "nanoseconds")
+
+    def __init__(self, nanoseconds: float) -> None:
+        self.nanoseconds = nanoseconds
+        self._largest = self._looks = 0
+
+    @property
+    def known(self) -> bool:
+        """Whether points were timed."""
+        return self._largest > 0
+
+    def needs(self, count: int) -> bool:
+        """Whether a batch of `count` points is to be timed: short batches predict long ones badly."""
+        return self._looks < LOOKS or count > 2 * self._largest
+
+    def note(self, count: int, seconds: float) -> None:
+        """Record the time of `count` points."""
+        if count > 2 * self._largest:
+            self._looks = 0
+        measured = 1e9 * seconds / count
+        self.nanoseconds = min(self.nanoseconds, measured) if self.known else measured
+        self._largest, self._looks = max(self._largest, count), self._looks + 1
+
+    def threads(self, count: int, most: int) -> int:
+        """Return how many threads share `count` points: one, until their time is known."""
+        work = count * self.nanoseconds
+        if most == 1 or not self.known or (work < SURE and self.needs(count)):
+            return 1
+        return max(1, min(most, isqrt(int(work / WAKING))))
+
+    def unit(self, count: int, threads: int, width: int) -> int:
+        """Return how many of `count` points make a unit: whole blocks.
+
+        >>> Timing(10.0).unit(4096, 2, 8)
+        256
+        """
+        blocks = -(-count // width)
+        units = max(FEWEST * threads, int(count * self.nanoseconds / LONGEST))
+        return width * -(-blocks // units)
 
 
 class Driver(NamedTuple):
@@ -71,7 +134,7 @@ class Room:
 
     def __init__(self, size: int, threads: int) -> None:
         self.size, self.threads = _up(size, ALIGNMENT), threads
-        shared = _up(shared_bytes(threads), ALIGNMENT)
+        shared = _up(8 * (OWN + 2 * threads), ALIGNMENT)
         self.memory: Array = np.empty(shared + threads * self.size + ALIGNMENT, dtype=np.int8)
         self.shared: int = _up(self.memory.ctypes.data, ALIGNMENT)
         self.buffer: int = self.shared + shared
@@ -117,9 +180,9 @@ class Task:
         if threads == 1:
             failed = code.driver.points(code.address, self.table, *self.shape, room.buffer, first, count)
         else:
-            table, unit = ctypes.addressof(self.table), code.timing.unit(count, threads, code.lanes.width)
-            buffers = room.buffer, room.size
-            words = shared_words(code.address, table, self.shape, buffers, (first, count), unit, threads)
+            unit = code.timing.unit(count, threads, code.lanes.width)
+            where = code.address, ctypes.addressof(self.table), *self.shape, room.buffer, room.size, first, count
+            words = struct.pack("12q", *where, unit, -(-count // unit), threads, 0)
             ctypes.memmove(room.shared, words, len(words))
             failed = code.driver.on_threads(parallel_address(), room.shared)
         if failed:

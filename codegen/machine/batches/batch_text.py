@@ -12,7 +12,6 @@ from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
 from codegen.lanes import Lanes
 from codegen.machine.batches.batch_moves import moves_text
-from codegen.machine.batches.batch_threads import PART, SHARED
 
 # int64 per array: address, bytes from point to point, from element to element, elements, offset of the block in the
 # buffer, offset of the rows of a block where they go through the buffer one after the other, else 0, and whether these
@@ -21,18 +20,24 @@ from codegen.machine.batches.batch_threads import PART, SHARED
 WORDS = 9
 IN_PLACE = -(2**63)  # from element to element, of an array that the kernel reads or writes itself
 
+# int64 that threads share: kernel, table, arguments, results, address and bytes of the buffer of each, first point,
+# number of points, points of a unit, units, threads, 1 where a unit failed; behind them, for each thread, how many
+# units of its own part have been taken, and 1 where its buffer has what all points share
+OWN = 12
+SHARED: Numbers = {"UNITS": 9, "THREADS": 10, "FAILED": 11, "OWN": OWN}
+
 
 def driver_text(lanes: Lanes, of_blocks: bool = False) -> str:
     """Return the module of the driver for one width; its kernels may take many blocks of single numbers each.
 
     `i32 @batch(kernel, table, inputs, outputs, buffer, first, count)` runs the points first..first+count-1; the table
     has `WORDS` numbers per array, inputs first. The buffer starts with the pointers that the kernel gets.
-    `i32 @batch_on_threads(parallel, shared)` does so on threads, see `batch_threads`.
+    `i32 @batch_on_threads(parallel, shared)` does so on threads.
 
     >>> "define i32 @batch" in driver_text(Lanes(4)), "shufflevector" in driver_text(Lanes())
     (True, False)
     """
-    return "\n".join([moves_text(lanes), PART, _driver(lanes, of_blocks)])
+    return "\n".join([moves_text(lanes), _driver(lanes, of_blocks)])
 
 
 # Modes: arrays that all points share are gathered once (0), the others block by block (1); the kernel gets pointers to
@@ -40,13 +45,21 @@ def driver_text(lanes: Lanes, of_blocks: bool = False) -> str:
 # themselves where they are blocks, where with one lane the elements stand side by side (DIRECT), and where the points
 # of a whole block have one number each, side by side; where all of them do, only pointers move. Many numbers are best
 # read and written in one sequence of lines:
-# the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
+# the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows). Lines that will
+# be written are fetched: they come to the nearest cache while the kernel computes.
+#
+# A thread takes the units of its own part, the same ones each time, so that its caches have the data of the time
+# before; then the rest of the other parts. One is left for each call: there are as many calls as units.
 DRIVER = """
 def gather(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
 def scatter(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
 def stream(to: bytes, origin: bytes, size: int): ...
-def fetch(to: bytes, size: int): ...
-def take_parts(parallel: pointer, shared: ints, units: int, threads: int): ...
+
+def fetch(to: bytes, size: int):
+    k = 0
+    while k < size:
+        prefetch(to[k:])
+        k += 64
 
 def arrays(mode: int, table: ints, n: int, numbers: pointers, buffer: bytes, at: int, valid: int):
     for k in range(n):
@@ -143,11 +156,21 @@ def unit(shared: ints, number: int, thread: int) -> int32:
     count = left if left < size else size
     return points(where[0], ints(where[1]), inputs, shared[3], buffer, first + begin, count)
 
+def part(shared: ints, call: int, thread: int):
+    units, threads = shared[UNITS], shared[THREADS]
+    k = thread
+    number = atomic_add(shared[OWN + 2 * k:], 1) + k * units // threads
+    while number >= (k + 1) * units // threads:
+        k = k + 1 if k + 1 < threads else 0
+        number = atomic_add(shared[OWN + 2 * k:], 1) + k * units // threads
+    if unit(shared, number, thread) != 0:
+        atomic_store(shared[FAILED:], 1)
+
 def batch_on_threads(parallel: pointer, shared: ints) -> int32:
     threads = shared[THREADS]
     shared[FAILED] = 0
     clear(shared[OWN:], 2 * threads)
-    take_parts(parallel, shared, shared[UNITS], threads)
+    parallel(part, shared, shared[UNITS], threads)
     return shared[FAILED]
 """
 
@@ -165,5 +188,5 @@ def _driver(lanes: Lanes, of_blocks: bool) -> str:
     return routines.text(
         Lanes(1, lanes.scalar),
         public=["i32 @batch(", "i32 @batch_on_threads("],
-        beside=["gather", "scatter", "stream", "fetch", "take_parts"],
+        beside=["gather", "scatter", "stream"],
     )

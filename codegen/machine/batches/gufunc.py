@@ -31,8 +31,13 @@ class Gufunc:
     ('(2)->()', array([ 5., 13.]), array(5.))
     """
 
-    def __init__(self, kernel: Any, threads: int, revive: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
-        self._kernel, self._threads, self._revive = kernel, threads, revive
+    def __init__(self, kernel: Any, threads: int) -> None:
+        if kernel.pack is not None or kernel.unpack is not None:
+            raise ArgumentError(
+                "a gufunc of a kernel that takes or returns containers", why="a gufunc takes arrays and returns arrays",
+                do="compile a function of arrays",
+            )  # fmt: skip
+        self._kernel, self._threads = kernel, threads
         self.__name__: str = kernel.program.name
 
     __signature__ = CallSignature()
@@ -71,7 +76,7 @@ class Gufunc:
         return visible(f"<Gufunc {self.__name__} {self.signature}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        revive, (data, *_) = self._revive()
+        revive, (data, *_) = self._kernel.__reduce__()
         return revived, (revive, data, self._threads)
 
 
@@ -80,12 +85,3 @@ def revived(revive: Callable[..., Any], data: bytes, threads: int) -> Gufunc:
     """Return a gufunc in another process, where it is compiled when it comes for the first time."""
     kernel: Gufunc = revive(data, None, None).gufunc(threads=threads)
     return kernel
-
-
-def require_arrays(structured: bool) -> None:
-    """Raise ArgumentError for a kernel that takes or returns containers."""
-    if structured:
-        raise ArgumentError(
-            "a gufunc of a kernel that takes or returns containers", why="a gufunc takes arrays and returns arrays",
-            do="compile a function of arrays",
-        )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from keyword import iskeyword
 from typing import Any, TypeAlias
@@ -63,14 +63,6 @@ def way_out(kind: type) -> str:
         "pint": "give q.m_as(unit)", "astropy": "give q.to_value(unit)", "dask": "give a.compute(), or kernel.gufunc()",
     }  # fmt: skip
     return ways.get(package, "give plain numbers: np.asarray(value) where nothing is lost in it")
-
-
-def empty_results(shapes: Sequence[tuple[int, ...]], number: NumberType, name: str) -> list[Array]:
-    """Return arrays for the results of a kernel; WorkspaceError where there is no memory for them."""
-    try:
-        return [np.empty(shape, number.dtype) for shape in shapes]
-    except (MemoryError, ValueError) as error:  # ValueError: more than an address can say
-        raise WorkspaceError(f"results of {name}", why=str(error), do="ask for less: sparse, or a part") from error
 
 
 def as_numbers(value: Any, declared: Input, position: int, number: NumberType = FLOAT64) -> Array:
@@ -177,12 +169,23 @@ def split_out(out: Any, count: int) -> Sequence[Any]:
 
 
 def results_of(out: Any, shapes: Sequence[tuple[int, ...]], number: NumberType, name: str) -> list[Array]:
-    """Return the arrays that results are written into: fresh ones, or those given, which are checked."""
+    """Return the arrays that results are written into: fresh ones, or those given, which are checked.
+
+    WorkspaceError where there is no memory for them.
+    """
     if out is None:
-        return empty_results(shapes, number, name)
+        try:
+            return [np.empty(shape, number.dtype) for shape in shapes]
+        except (MemoryError, ValueError) as error:  # ValueError: more than an address can say
+            raise WorkspaceError(f"results of {name}", why=str(error), do="ask for less: sparse, or a part") from error
     places = ["out"] if len(shapes) == 1 else [f"out[{k}]" for k in range(len(shapes))]
     arrays = zip(split_out(out, len(shapes)), shapes, places, strict=True)
     return [check_output(array, Output(shape, ()), place, number) for array, shape, place in arrays]
+
+
+def given_back(results: Sequence[Any], unpack: Callable[[list[Any]], Any] | None) -> Any:
+    """Return results as the user gets them: in their containers, one alone, several as a tuple."""
+    return unpack(list(results)) if unpack is not None else results[0] if len(results) == 1 else tuple(results)
 
 
 def values_of(out: Any, outputs: Sequence[Output]) -> Any:

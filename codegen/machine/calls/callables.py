@@ -1,4 +1,4 @@
-"""A kernel as a C function: addresses, adapters to other conventions, files for other languages.
+"""A kernel as a C function, in files, pickles and copies: addresses, adapters to other conventions, other languages.
 
 The linker gives an adapter the kernel's address. A function keeps its kernel alive.
 """
@@ -10,17 +10,19 @@ import os
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from codegen.code_memory import python_function
 from codegen.engine import Library, compile_text
 from codegen.errors import ArgumentError
 from codegen.ir.program import Declared
 from codegen.machine import forms
 from codegen.machine.calls.arguments import as_input
 from codegen.machine.calls.compiled import Compiled
-from codegen.machine.calls.conventions import DECLARATION, adapter
+from codegen.machine.calls.conventions import DECLARATION, adapter, adapter_text, label_of
+from codegen.sealed import write_kernel
 from codegen.stages import Compilation, compilation
 
 if TYPE_CHECKING:
@@ -31,37 +33,6 @@ def recompilation(compiled: Compiled, purpose: str) -> AbstractContextManager[Co
     """Open the stages of more code for a program, with the same optional passes as the first."""
     kept = None if compiled.bisection is None else compiled.bisection.copy()
     return compilation(f"{compiled.declared.name} {purpose}", forms.LISTING, kept)
-
-
-def plain_library(compiled: Compiled) -> Library:
-    """Compile `int plain(const double *, ..., double *, ...)`, an entry to machine code."""
-    addresses = {"kernel": compiled.library.addresses["kernel"]}
-    return compile_text(DECLARATION + forms.entry(compiled.declared, "plain"), ("plain",), addresses)
-
-
-def plain_function(library: Library, compiled: Compiled) -> Any:
-    """Return the ctypes function of a plain entry, whose arguments are addresses; it keeps the machine code alive."""
-    program = compiled.declared
-    count = len(program.arguments) + len(program.outputs)
-    function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * count)(library.addresses["plain"])
-    function.owners = (library, compiled)
-    return function
-
-
-def low_level_callable(compiled: Compiled, signature: str | None, data: Sequence[Any]) -> Any:
-    """Return a `scipy.LowLevelCallable` of machine code; see `Kernel.low_level_callable`."""
-    program = compiled.declared
-    try:
-        from scipy import LowLevelCallable  # noqa: PLC0415 (optional extra)
-    except ImportError as error:
-        raise ArgumentError("a LowLevelCallable without SciPy", do="pip install 'symad[special]'") from error
-    function = adapter(compiled, signature, len(data))
-    if not data:
-        return LowLevelCallable(function, signature=function.signature)
-    kept = _bound(program, function.first, data)
-    pointer = ctypes.c_void_p(kept.ctypes.data)
-    pointer.owner = kept  # type: ignore[attr-defined]  # the callable keeps the pointer
-    return LowLevelCallable(function, pointer, signature=function.signature)
 
 
 def _bound(declared: Declared, first: int, data: Sequence[Any]) -> Any:
@@ -78,24 +49,11 @@ class Callback(NamedTuple):
     owners: tuple[Any, ...]
 
 
-def callback(compiled: Compiled, signature: str, data: Sequence[Any]) -> Callback:
-    """Return machine code in a convention of another tool; see `CFunction.callback`."""
-    function = adapter(compiled, signature, len(data))
-    kept = _bound(compiled.declared, function.first, data) if data else None
-    api = ctypes.pythonapi
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    capsule = new(("PyCapsule_New", api))(ctypes.cast(function, ctypes.c_void_p), None, None)
-    if kept is not None:
-        context = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
-        context(("PyCapsule_SetContext", api))(capsule, kept.ctypes.data)
-    return Callback(capsule, (function, kept))
-
-
 _ONE_ENTRY = threading.Lock()  # a second entry, made by another thread, would leave the first one's address dangling
 
 
 class CFunction:
-    """What kernels offer to programs in C and to tools that call C."""
+    """What kernels offer to whoever keeps them, to programs in C and to tools that call C."""
 
     __slots__ = ("_plain",)
 
@@ -128,7 +86,11 @@ class CFunction:
         >>> function(point.ctypes, result.ctypes), float(result)
         (0, 6.0)
         """
-        return plain_function(*self._plain_library())
+        library, compiled = self._plain_library()
+        count = len(compiled.declared.arguments) + len(compiled.declared.outputs)
+        function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * count)(library.addresses["plain"])
+        function.owners = (library, compiled)
+        return function
 
     def low_level_callable(self, signature: str | None = None, *data: Any) -> Any:
         """Return a `scipy.LowLevelCallable` (`pip install symad[special]`), which keeps the machine code alive.
@@ -147,7 +109,17 @@ class CFunction:
         >>> round(quad(kernel.low_level_callable("double (double, void *)", 6.0), 0, 1)[0], 12)
         2.0
         """
-        return low_level_callable(self._compiled, signature, data)
+        try:
+            from scipy import LowLevelCallable  # noqa: PLC0415 (optional extra)
+        except ImportError as error:
+            raise ArgumentError("a LowLevelCallable without SciPy", do="pip install 'symad[special]'") from error
+        function = adapter(self._compiled, signature, len(data))
+        if not data:
+            return LowLevelCallable(function, signature=function.signature)
+        kept = _bound(self._compiled.declared, function.first, data)
+        pointer = ctypes.c_void_p(kept.ctypes.data)
+        pointer.owner = kept  # type: ignore[attr-defined]  # the callable keeps the pointer
+        return LowLevelCallable(function, pointer, signature=function.signature)
 
     def callback(self, signature: str, *data: Any) -> Callback:
         """Return a C function of a signature as a capsule without a name, for tools that take those.
@@ -162,7 +134,14 @@ class CFunction:
         >>> type(kernel.callback("double (double, void *)", 6.0).capsule).__name__
         'PyCapsule'
         """
-        return callback(self._compiled, signature, data)
+        function = adapter(self._compiled, signature, len(data))
+        kept = _bound(self._compiled.declared, function.first, data) if data else None
+        new = python_function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        capsule = new(ctypes.cast(function, ctypes.c_void_p), None, None)
+        if kept is not None:
+            set_context = python_function("PyCapsule_SetContext", ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+            set_context(capsule, kept.ctypes.data)
+        return Callback(capsule, (function, kept))
 
     @property
     def _numba_type_(self) -> Any:
@@ -204,10 +183,45 @@ class CFunction:
         with recompilation(self._compiled, "export"):
             return forms.export(self.material, directory, name, cpu=cpu, library=library, source=source, points=points)
 
+    def save(self, path: str | os.PathLike[str], *, code: bool = True) -> None:
+        """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
+
+        It holds the program and its options as plain data, so that it can be loaded on any machine. With `code` there
+        is machine code behind them, under a mark made with this user's key (`~/.local/share/symad/key`, or in
+        XDG_DATA_HOME; made when it is first needed): processes of the same user run it on such a machine, without SymPy
+        and LLVM.
+        ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
+        """
+        write_kernel(path, self.stored() if code else self.portable())
+
+    def stored(self, adapters: Sequence[tuple[str, int]] = ()) -> bytes:
+        """Return the bytes that `save` writes; adapters with machine code: signatures and numbers of bound inputs."""
+        if self._compiled.source.file is not None:
+            return self._compiled.source.file
+        containers = forms.containers_of(self.pack, self.unpack)
+        texts = {label_of(*adapter): adapter_text(self._compiled.declared, *adapter) for adapter in adapters}
+        return forms.with_code(self.portable(), self._compiled, containers, texts)
+
+    def portable(self) -> bytes:
+        """Return the part of it that is good for every machine."""
+        return forms.encode(self._compiled.program, self._compiled.options, forms.containers_of(self.pack, self.unpack))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = forms.encode(self._compiled.program, self._compiled.options)
+        return self._compiled.source.revive, (data, self.pack, self.unpack)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
     def _plain_library(self) -> tuple[Library, Compiled]:
         """The entry in plain convention, and the code that it calls, as of its first use."""
         with _ONE_ENTRY:
             if self._plain is None:
                 compiled = self._compiled
-                self._plain = (plain_library(compiled), compiled)
+                text = DECLARATION + forms.entry(compiled.declared, "plain")
+                library = compile_text(text, ("plain",), {"kernel": compiled.library.addresses["kernel"]})
+                self._plain = library, compiled
             return self._plain

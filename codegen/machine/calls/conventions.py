@@ -1,13 +1,17 @@
 """C signatures of SciPy, Ipopt and XLA, and adapters from them to kernels.
 
 The linker gives an adapter the kernel's address. A function keeps its kernel alive.
+
+Handlers of XLA's foreign function interface have the layout of version 0 of `xla/ffi/api/c_api.h`, which JAX ships: a
+call frame has arrays of pointers to buffers, and a buffer its type, its numbers and its extents. A frame with the
+extension "metadata" asks for the version; XLA refuses handlers of another major version than 0.
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -15,27 +19,68 @@ from weakref import WeakKeyDictionary
 from codegen.code_memory import MachineCode
 from codegen.engine import Library, compile_text
 from codegen.errors import ArgumentError
-from codegen.ir.program import Declared
-from codegen.lanes import FLOAT64
-from codegen.machine import forms
-from codegen.machine.calls.compiled import Compiled
-from codegen.machine.calls.xla_calls import HANDLER, handler_text
+from codegen.functions.routine_values import Numbers
+from codegen.functions.routines import Routines
+from codegen.ir.program import Declared, Input, Output
+from codegen.lanes import FLOAT64, SCALAR
+from codegen.machine.calls.compiled import Compiled, heading
+from codegen.options import Options
 
 DECLARATION = "declare i32 @kernel(ptr,ptr)\n"
+KERNEL = "def kernel(inputs: pointers, outputs: pointers) -> int32: ..."
 CTYPES: dict[str, Any] = {
     "double": ctypes.c_double, "int": ctypes.c_int, "npy_intp": ctypes.c_ssize_t, "void *": ctypes.c_void_p,
     "bool": ctypes.c_bool, "double *": ctypes.POINTER(ctypes.c_double), "npy_intp *": ctypes.POINTER(ctypes.c_ssize_t),
 }  # fmt: skip
-IR = {
+KINDS = {
     "double": "double",
-    "int": "i32",
-    "bool": "zeroext i1",
-    "npy_intp": f"i{8 * ctypes.sizeof(ctypes.c_ssize_t)}",
-}  # others are pointers
-FAILED = {"double": "ret double 0x7FF8000000000000", "int": "ret i32 0", "bool": "ret i1 false"}
-DONE = {"double": "ret double %value", "int": "ret i32 1", "bool": "ret i1 true"}
+    "int": "int32",
+    "npy_intp": "int",
+    "double *": "doubles",
+    "npy_intp *": "ints",
+}  # of routines
+FAILED = {"double": "nan", "int": "0", "bool": "0"}  # a bool is an int in its register
+DONE = {"double": "results[0]", "int": "1", "bool": "1"}
 LAGRANGIAN = "bool (int, double *, double, int, double *, int, double *, void *)"
 GENERAL = "double (int, double *)"  # of scipy.integrate: any number of arguments
+
+
+HANDLER = "XLA_FFI_Error * (XLA_FFI_CallFrame *)"
+# Words of 8 bytes, but for those of 4 bytes that are marked so.
+XLA_NUMBERS: Numbers = {
+    "EXTENSION": 1, "API": 2, "ARGUMENTS": 5, "RESULTS": 10,  # of XLA_FFI_CallFrame
+    "KIND": 2, "MADE": 3,  # of XLA_FFI_Metadata_Extension (KIND: 4 bytes)
+    "MAJOR": 6, "MINOR": 7, "TRAITS": 8,  # of XLA_FFI_Metadata (4 bytes)
+    "API_MINOR": 9, "CREATE": 6,  # of XLA_FFI_Api (API_MINOR: 4 bytes)
+    "SIZE": 2, "POINTERS": 4,  # of XLA_FFI_Args and XLA_FFI_Rets
+    "DTYPE": 4, "DATA": 3, "RANK": 4, "EXTENTS": 5,  # of XLA_FFI_Buffer (DTYPE: 4 bytes)
+    "FLOAT64": 12,  # XLA_FFI_DataType_F64
+    "METADATA": 1,  # XLA_FFI_Extension_Metadata
+    "INVALID": 3, "EXHAUSTED": 8,  # XLA_FFI_Error_Code
+}  # fmt: skip
+XLA = """
+def error(frame: pointers, message: pointer, code: int) -> pointer:
+    arguments = room(ints, 4)
+    arguments[0] = 32
+    arguments[1] = 0
+    pointers(arguments)[2] = message
+    arguments[3] = code
+    create = pointers(frame[API])[CREATE]
+    return create(arguments)
+
+def is_array(buffer: pointers, rank: int) -> bool:
+    return ints32(buffer)[DTYPE] == FLOAT64 and ints(buffer)[RANK] == rank
+
+def adapter(frame: pointers) -> pointer:
+    extension = pointers(frame[EXTENSION])
+    if extension != null:
+        if ints32(extension)[KIND] == METADATA:
+            made = ints32(extension[MADE])
+            made[MAJOR] = 0
+            made[MINOR] = ints32(frame[API])[API_MINOR]
+            made[TRAITS] = 0
+            return null
+"""
 
 
 class Convention(NamedTuple):
@@ -119,9 +164,10 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     convention = _convention(program, signature, bound)
     known = compiled.library.addresses
     owners: list[Any] = [compiled]
-    address = known.get(label_of(convention.signature, bound), 0)
+    label = label_of(convention.signature, bound)
+    address = known.get(label, 0)
     if not address:
-        library = _library(compiled, DECLARATION + _text(program, convention, bound))
+        library = _library(compiled, label, lambda: _text(program, convention, bound))
         address = library.addresses["adapter"]
         owners.append(library)
     types = [CTYPES[name] for name in (convention.result, *convention.types)]
@@ -134,19 +180,19 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
 _LIBRARIES: WeakKeyDictionary[MachineCode, dict[str, Library]] = WeakKeyDictionary()  # solvers ask at every solve
 
 
-def _library(compiled: Compiled, text: str) -> Library:
+def _library(compiled: Compiled, label: str, text: Callable[[], str]) -> Library:
     """Return the machine code of an adapter, compiled once for a kernel's machine code."""
     known = _LIBRARIES.setdefault(compiled.library, {})
-    if text not in known:
-        known[text] = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
-    return known[text]
+    if label not in known:
+        known[label] = compile_text(text(), ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
+    return known[label]
 
 
 def _handler(compiled: Compiled, bound: int) -> Any:
     """Return the ctypes function of a handler for XLA."""
     if bound:
         raise ArgumentError(f"signature {HANDLER!r} with values for inputs", why="it has no user data (void *)")
-    library = _library(compiled, DECLARATION + handler_text(compiled.declared, "adapter"))
+    library = _library(compiled, HANDLER, lambda: handler_text(compiled.declared))
     function: Any = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(library.addresses["adapter"])
     function.owners, function.signature, function.first = [compiled, library], HANDLER, 0
     return function
@@ -154,7 +200,7 @@ def _handler(compiled: Compiled, bound: int) -> Any:
 
 def adapter_text(program: Declared, signature: str, bound: int) -> str:
     """Return the IR of an adapter; ArgumentError for a signature that does not fit."""
-    return DECLARATION + _text(program, _convention(program, signature, bound), bound)
+    return _text(program, _convention(program, signature, bound), bound)
 
 
 def label_of(signature: str, bound: int) -> str:
@@ -185,13 +231,8 @@ def _convention(program: Declared, signature: str | None, bound: int) -> Convent
         for k in range(len(inputs) if convention.user_data else 1)
         if not convention.fits(inputs, outputs, k)
     ]
-    arrays = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in program.arguments)
-    results = ", ".join(str(list(output.shape) or "float") for output in program.outputs)
-    raise ArgumentError(
-        f"signature {signature!r} for the kernel {program.name}({arrays}) -> {results}",
-        why=why,
-        do=f"these fit: {'; '.join(suited)}",
-    )
+    subject = f"signature {signature!r} for the kernel {heading(program, Options())}"
+    raise ArgumentError(subject, why=why, do=f"these fit: {'; '.join(suited)}")
 
 
 def _canonical(signature: str) -> str:
@@ -203,77 +244,87 @@ def _canonical(signature: str) -> str:
 def _text(program: Declared, convention: Convention, bound: int) -> str:
     """IR of an adapter: lengths are checked, pointers made, the kernel called; a failure gives NaN or SciPy's 0."""
     inputs, outputs = _sizes(program)
-    split = convention.first(len(inputs), bound)
-    types = [IR.get(kind, "ptr") for kind in convention.types]
-    result = IR[convention.result]
-    lines = [f"define {result} @adapter({','.join(f'{kind} %a{k}' for k, kind in enumerate(types))}) nounwind {{"]
-    lines += ["%result=alloca double,align 8", "%good=or i1 true,true"]
-    test = "%good"
-    lengths = (convention.input_length, sum(inputs[:split])), (convention.output_length, sum(outputs))
-    for k, (argument, size) in enumerate(lengths):
-        if argument is not None:
-            lines += [f"%l{k}=icmp eq {types[argument]} %a{argument},{size}"]
-            lines += [f"%t{k}=and i1 {test},%l{k}"]
-            test = f"%t{k}"
-    lines += [f"br i1 {test},label %run,label %failed", "run:"]
-    lines += _numbers(convention, sum(inputs[:split]))
-    pointers = _parts(lines, "p", "%numbers", inputs[:split])
-    pointers += _parts(lines, "u", f"%a{len(types) - 1}", inputs[split : split + bound])
-    pointers += _weights(lines, convention)
-    target = "%result" if convention.outputs is None else f"%a{convention.outputs}"
-    lines += forms.call(pointers, _parts(lines, "o", target, outputs))
-    lines += ["%well=icmp eq i32 %status,0", "br i1 %well,label %done,label %failed", "done:"]
+    split, types = convention.first(len(inputs), bound), convention.types
+    taken, result = sum(inputs[:split]), "double" if convention.result == "double" else "int32"
+    parameters = ", ".join(f"a{k}: {KINDS.get(kind, 'pointer')}" for k, kind in enumerate(types))
+    fail = f"return {FAILED[convention.result]}"
+    lengths = (convention.input_length, taken), (convention.output_length, sum(outputs))
+    tests = [f"a{k} != {size}" for k, size in lengths if k is not None]
+    lines = [f"def adapter({parameters}) -> {result}:"]
+    lines += [f" if {' or '.join(tests)}:", f"  {fail}"] if tests else []
+    lines += _numbers(f"a{convention.inputs}", types[convention.inputs], taken)
+    pointers = [
+        *_parts("numbers", inputs[:split]),
+        *_parts(f"doubles(a{len(types) - 1})", inputs[split : split + bound]),
+    ]
+    for argument in convention.weights:
+        if types[argument] == "double":
+            lines += [f" w{argument} = room(doubles, 1)", f" w{argument}[0] = a{argument}"]
+        pointers.append(f"{'w' if types[argument] == 'double' else 'a'}{argument}")
+    lines.append(f" results = {'room(doubles, 1)' if convention.outputs is None else f'a{convention.outputs}'}")
+    for table, places in (("inputs", pointers), ("outputs", _parts("results", outputs))):
+        lines.append(f" {table} = room(pointers, {max(len(places), 1)})")
+        lines += [f" {table}[{k}] = {place}" for k, place in enumerate(places)]
+    lines += [" if kernel(inputs, outputs) != 0:", f"  {fail}"]
     if convention.factor is not None:
-        lines += _multiplied(target, f"%a{convention.factor}", sum(outputs))
-    if convention.result == "double":
-        lines.append("%value=load double,ptr %result,align 8")
-    return "\n".join([*lines, DONE[convention.result], "failed:", FAILED[convention.result], "}", ""])
+        lines += [f" for k in range({sum(outputs)}):", f"  results[k] *= a{convention.factor}"]
+    source = "\n".join([KERNEL, *lines, f" return {DONE[convention.result]}"])
+    head = f"{'double' if result == 'double' else 'i32'} @adapter("
+    return Routines({"": source}, lambda scalar: {}).text(SCALAR, public=[head])
 
 
-def _numbers(convention: Convention, count: int) -> list[str]:
-    """IR lines that make `%numbers`, the pointer to the input numbers, from the argument that has them."""
-    argument, kind = f"%a{convention.inputs}", convention.types[convention.inputs]
+def _numbers(argument: str, kind: str, count: int) -> list[str]:
+    """Lines that make `numbers`, the array of the input numbers, of the argument that has them."""
     if kind == "double *":
-        return [f"%numbers=getelementptr i8,ptr {argument},i64 0"]
-    lines = [f"%numbers=alloca [{max(count, 1)} x double],align 8"]
+        return [f" numbers = {argument}"]
+    lines = [f" numbers = room(doubles, {max(count, 1)})"]
     if kind == "double":
-        return [*lines, f"store double {argument},ptr %numbers,align 8"]
-    whole = IR["npy_intp"]
-    for k in range(count):
-        lines += [
-            f"%w{k}=getelementptr {whole},ptr {argument},i64 {k}",
-            f"%i{k}=load {whole},ptr %w{k},align 4",
-            f"%d{k}=sitofp {whole} %i{k} to double",
-            f"%n{k}=getelementptr double,ptr %numbers,i64 {k}",
-            f"store double %d{k},ptr %n{k},align 8",
-        ]
+        return [*lines, f" numbers[0] = {argument}"]
+    return [*lines, f" for k in range({count}):", f"  numbers[k] = double({argument}[k])"]
+
+
+def _parts(start: str, sizes: Sequence[int]) -> list[str]:
+    """Return consecutive arrays."""
+    return [f"{start}[{offset}:]" for offset in accumulate(sizes[:-1], initial=0)] if sizes else []
+
+
+def handler_text(program: Declared) -> str:
+    """Return the IR of a handler, `adapter`, that calls `kernel` with the buffers of a call frame.
+
+    Buffers of other numbers, types or shapes than the program's, and a kernel without memory, are XLA's errors.
+    """
+    refused = f"{program.name} takes {_told(program.arguments)} and gives {_told(program.outputs)}, all of them float64"
+    failed = f"{program.name}: there is no memory for what its kernel keeps"
+    lines = [*_buffers("ARGUMENTS", program.arguments), *_buffers("RESULTS", program.outputs)]
+    lines += ["if kernel(arguments, results) != 0:", " return error(frame, failed, EXHAUSTED)", "return null"]
+    source = "\n".join([KERNEL, XLA.rstrip(), *(f"    {line}" for line in lines)])
+    numbers = XLA_NUMBERS | {"refused": "@adapter.refused", "failed": "@adapter.failed"}
+    text = Routines({"": source}, lambda scalar: numbers).text(SCALAR, public=["ptr @adapter("])
+    return "\n".join([_constant("adapter.refused", refused), _constant("adapter.failed", failed), text])
+
+
+def _told(arrays: Sequence[Input | Output]) -> str:
+    return ", ".join(str(tuple(array.shape)) for array in arrays) or "nothing"
+
+
+def _buffers(place: str, arrays: Sequence[Input | Output]) -> list[str]:
+    """Return lines that compare buffers with the declared ones, and make a table of pointers to their numbers."""
+    table, refuse = place.lower(), " return error(frame, refused, INVALID)"
+    lines = [f"{table} = room(pointers, {max(len(arrays), 1)})"]
+    lines += [
+        f"if ints(frame)[{place} + SIZE] != {len(arrays)}:",
+        refuse,
+        f"buffers = pointers(frame[{place} + POINTERS])",
+    ]
+    for k, array in enumerate(arrays):
+        lines += [f"buffer = pointers(buffers[{k}])", f"if not is_array(buffer, {len(array.shape)}):", refuse]
+        for axis, extent in enumerate(array.shape):
+            lines += [f"if ints(buffer[EXTENTS])[{axis}] != {extent}:", refuse]
+        lines.append(f"{table}[{k}] = buffer[DATA]")
     return lines
 
 
-def _weights(lines: list[str], convention: Convention) -> list[str]:
-    """Return pointers to the inputs behind the user data, and add the lines that store single numbers."""
-    for argument in convention.weights:
-        if convention.types[argument] == "double":
-            lines += [f"%n{argument}=alloca double,align 8", f"store double %a{argument},ptr %n{argument},align 8"]
-    return [f"%{'n' if convention.types[k] == 'double' else 'a'}{k}" for k in convention.weights]
-
-
-def _multiplied(target: str, factor: str, count: int) -> list[str]:
-    """IR lines that multiply numbers, in a loop."""
-    if not count:
-        return []
-    return [
-        "br label %next", "next:", "%k=phi i64 [0,%done],[%after,%next]",
-        f"%place=getelementptr double,ptr {target},i64 %k", "%number=load double,ptr %place,align 8",
-        f"%product=fmul double %number,{factor}", "store double %product,ptr %place,align 8", "%after=add i64 %k,1",
-        f"%more=icmp ult i64 %after,{count}", "br i1 %more,label %next,label %end", "end:",
-    ]  # fmt: skip
-
-
-def _parts(lines: list[str], letter: str, start: str, sizes: Sequence[int]) -> list[str]:
-    """Return pointers to consecutive arrays, and add the lines that compute them."""
-    names = []
-    for k, offset in enumerate(accumulate(sizes[:-1], initial=0) if sizes else ()):
-        lines.append(f"%{letter}{k}=getelementptr double,ptr {start},i64 {offset}")
-        names.append(f"%{letter}{k}")
-    return names
+def _constant(name: str, message: str) -> str:
+    data = message.encode() + b"\0"
+    letters = "".join(f"\\{byte:02x}" for byte in data)
+    return f'@{name}=private constant [{len(data)} x i8] c"{letters}"'

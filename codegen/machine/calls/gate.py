@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.code_memory import MachineCode
+from codegen.code_memory import MachineCode, python_function
 from codegen.engine import Once, compile_text
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
@@ -93,8 +93,7 @@ def interpreter_symbols(number: NumberType = FLOAT64) -> dict[str, int]:
 
 def _numpy_function(index: int) -> int:
     """Address of a function in NumPy's C-API table."""
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    get_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
+    get_pointer = python_function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     table = get_pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
     return ctypes.c_void_p.from_address(table + 8 * index).value or 0
 
@@ -195,7 +194,6 @@ def _make_type(base: type) -> type:
     slots = (_Slot * 3)(_Slot(SLOT_CALL, call), _Slot(SLOT_MEMBERS, ctypes.addressof(members)))
     name = f"{base.__module__}.{base.__qualname__}".encode()
     spec = _Spec(name, offset + 2 * POINTER, 0, HAVE_VERSION_TAG | HAVE_VECTORCALL, slots)
-    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object)
-    make = prototype(("PyType_FromSpecWithBases", ctypes.pythonapi))
-    kernel_type: type = make(ctypes.byref(spec), (base,))
+    kinds = ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object
+    kernel_type: type = python_function("PyType_FromSpecWithBases", *kinds)(ctypes.byref(spec), (base,))
     return kernel_type

@@ -21,20 +21,17 @@ from codegen.machine.calls.arguments import (
     Array,
     CallSignature,
     as_input,
-    check_output,
-    empty_results,
+    given_back,
     in_positions,
     pointers,
-    split_out,
+    results_of,
     values_of,
     writable,
 )
 from codegen.machine.calls.background import Promise, later
-from codegen.machine.calls.callables import recompilation
-from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
+from codegen.machine.calls.callables import CFunction, recompilation
+from codegen.machine.calls.compiled import LLVM, Built, Compiled, Pack, Stats, Unpack, heading, kernel_page
 from codegen.machine.calls.gate import attach, describe, gate_of, native_type
-from codegen.machine.calls.kept_kernel import KeptKernel
-from codegen.machine.calls.statistics import LLVM, Stats
 from codegen.options import LEVELS, Options, Tier
 
 if TYPE_CHECKING:
@@ -47,7 +44,7 @@ if TYPE_CHECKING:
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class Kernel(KeptKernel):
+class Kernel(CFunction):
     """A compiled program: `kernel(x)` returns fresh arrays, `kernel(x, out=buffer)` writes into `buffer`.
 
     Arguments are one array (or float) per program input, float64, of the declared shape; other array-likes are
@@ -120,18 +117,26 @@ class Kernel(KeptKernel):
         inputs = [
             as_input(value, array, k, number) for k, (value, array) in enumerate(zip(args, declared, strict=True))
         ]
-        results = self._fresh(inputs) if out is None else self._into(inputs, out)
-        return out if out is not None else results[0] if len(results) == 1 else tuple(results)
+        shapes = [output.shape for output in self.declared.outputs]
+        results = results_of(out, shapes, number, f"kernel {self.declared.name}")
+        if out is not None:
+            self._into(inputs, results)
+            return out
+        self._run(inputs, results)
+        return given_back([result if result.ndim else result.item() for result in results], None)
 
     def _call_structured(self, flat: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Pack the arguments, call the same kernel without containers, and unpack the results."""
-        if kwargs and self.pack is None:
-            args = in_positions(args, kwargs, self.argument_names)
-        packed = args if self.pack is None else self.pack(args, kwargs)
+        packed = self._packed(args, kwargs)
         results = flat(*packed) if out is None else flat(*packed, out=out)
         if self.unpack is None:
             return results
         return self.unpack([results] if len(self.declared.outputs) == 1 else list(results))
+
+    def _packed(self, args: tuple[Any, ...], named: dict[str, Any]) -> Sequence[Any]:
+        if self.pack is not None:
+            return self.pack(args, named)
+        return in_positions(args, named, self.argument_names) if named else args
 
     def into(self, out: Any, *args: Any) -> Any:
         """Evaluate into `out` (one array, or a tuple of them) and return it.
@@ -150,16 +155,13 @@ class Kernel(KeptKernel):
 
     def with_matrices(self, made_of: Callable[[Array, SparsityPattern], Any], *args: Any) -> Any:
         """Evaluate, with `made_of(data, pattern)` for each sparse result."""
-        packed = args if self.pack is None else self.pack(args, {})
-        results = (self._flat or self)(*packed)
+        results = (self._flat or self)(*self._packed(args, {}))
         outputs = self.declared.outputs
         arrays = [
             array if output.pattern is None else made_of(array, output.pattern)
             for array, output in zip([results] if len(outputs) == 1 else results, outputs, strict=True)
         ]
-        if self.unpack is not None:
-            return self.unpack(arrays)
-        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+        return given_back(arrays, self.unpack)
 
     def batch(
         self,
@@ -188,32 +190,26 @@ class Kernel(KeptKernel):
         array([[10., 20., 30.],
                [20., 40., 60.]])
         """
-        if named and self.pack is None:
-            args = in_positions(args, named, self.argument_names)
-        packed = args if self.pack is None else self.pack(args, named)
+        packed = self._packed(args, named)
         batch = self._batch or self._batched()
         results: list[Any] = batch(self._compiled.library, packed, out, threads, progress, layout)
         if out is not None and self.unpack is None:
             return out
-        results = [result if result.ndim else result.item() for result in results]
-        if self.unpack is not None:
-            return self.unpack(results)
-        return results[0] if len(results) == 1 else tuple(results)
+        return given_back([result if result.ndim else result.item() for result in results], self.unpack)
 
     def gufunc(self, threads: int = 1) -> Gufunc:
         """Return the kernel as a function of arrays with leading axes, for dask, xarray and other processes (`Gufunc`).
 
         ArgumentError for a kernel that takes or returns containers.
         """
-        forms.require_arrays(self._flat is not None)
-        return forms.Gufunc(self, threads, self.__reduce__)
+        return forms.Gufunc(self, threads)
 
     def gpu(self, arch: str | None = None, device: int = 0) -> GpuKernel:
         """Return the kernel for many points on an NVIDIA GPU, with the bits of `batch` (`GpuKernel`).
 
         `arch` is what it is written for, "sm_60" to "sm_120"; without it the GPU's own, or "sm_70" where there is none.
         """
-        return forms.GpuKernel.of(self.program, self.options, self.pack, self.unpack, arch, device)
+        return forms.GpuKernel.of(self, arch, device)
 
     def array_call(self) -> Callable[..., Any] | None:
         """Return the builtin function for arrays of points, in front of whose axes it puts those of the result.
@@ -225,31 +221,18 @@ class Kernel(KeptKernel):
     def _batched(self) -> Batch:
         if self._batch is None:
             compiled = self._compiled
-            program_cache, operations = compiled.source.program_cache, compiled.stats.machine_operations
-            assert program_cache is not None
-            self._batch = forms.Batch(
-                compiled.program, compiled.options, operations, program_cache, partial(recompilation, compiled)
-            )
+            source = compiled.source.program_cache
+            assert source is not None
+            self._batch = forms.Batch(source, compiled.stats.machine_operations, partial(recompilation, compiled))
         return self._batch
 
-    def _fresh(self, inputs: list[Array]) -> list[Any]:
-        shapes = [output.shape for output in self.declared.outputs]
-        results = empty_results(shapes, self.options.number, f"kernel {self.declared.name}")
-        self._run(inputs, results)
-        return [result if result.ndim else result.item() for result in results]
-
-    def _into(self, inputs: list[Array], out: Any) -> list[Any]:
-        outputs = self.declared.outputs
-        arrays = [
-            check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]", self.options.number)
-            for k, (value, output) in enumerate(zip(split_out(out, len(outputs)), outputs, strict=True))
-        ]
+    def _into(self, inputs: list[Array], arrays: list[Array]) -> None:
+        """Compute into arrays that may be strided, or overlap."""
         direct = [writable(array, [*inputs, *arrays[:k]]) for k, array in enumerate(arrays)]
         self._run(inputs, direct)
         for array, result in zip(arrays, direct, strict=True):
             if array is not result:
                 array[...] = result
-        return list(arrays)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         if self._entry(pointers(inputs), pointers(outputs)):
@@ -365,7 +348,7 @@ class Kernel(KeptKernel):
         if source.file is not None and source.revive is not None:
             kernel: Kernel = source.revive(self.portable(), None, None)
             return kernel.assembly
-        return forms.mapped_listing(code) if isinstance(code, MappedCode) else assembly(self.llvm, LEVELS[self.tier])
+        return forms.listing(code.placed) if isinstance(code, MappedCode) else assembly(self.llvm, LEVELS[self.tier])
 
     @property
     def stats(self) -> Stats:
@@ -380,10 +363,10 @@ class Kernel(KeptKernel):
     def __repr__(self) -> str:
         number = self.options.number
         dtype = "" if number is FLOAT64 else f" in {number.name}"
-        return f"<Kernel {forms.heading(self.declared, self.options)}: {self.stats.total} operations{dtype}>"
+        return f"<Kernel {heading(self.declared, self.options)}: {self.stats.total} operations{dtype}>"
 
     def _repr_html_(self) -> str:
-        return forms.kernel_page(self.declared, self.options, self.signature, self.stats)
+        return kernel_page(self.declared, self.options, self.signature, self.stats)
 
 
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:

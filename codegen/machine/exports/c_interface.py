@@ -2,6 +2,10 @@
 
 The entry in plain C convention is IR: `int entry(const double *, ..., double *, ...)` makes the two tables of pointers
 that a kernel takes, and calls the kernel.
+
+Without fused multiply-add (`cpu="generic"`) each is a call of `fma`, and a function such as `exp` has some twenty. So
+each function has a second version for x86-64 processors with AVX2 and FMA; the kernel's own name is a function that
+asks the processor at its first call, and selects one. Both give the same bits.
 """
 
 from __future__ import annotations
@@ -109,22 +113,15 @@ def entry(program: Declared, name: str, kernel: str = "kernel") -> str:
     >>> entry(program_from_sympy([x], [x + 1]), "f").splitlines()[0]
     'define i32 @f(ptr %i0,ptr %o0) nounwind {'
     """
-    inputs = [f"%i{k}" for k in range(len(program.arguments))]
-    outputs = [f"%o{k}" for k in range(len(program.outputs))]
-    parameters = ",".join(f"ptr {name}" for name in (*inputs, *outputs))
-    lines = [f"define i32 @{name}({parameters}) nounwind {{", *call(inputs, outputs, kernel), "ret i32 %status", "}"]
-    return "\n".join(lines) + "\n"
-
-
-def call(inputs: Sequence[str], outputs: Sequence[str], kernel: str = "kernel") -> list[str]:
-    """Return the IR lines that call a kernel with pointers to its arrays; its result is `%status`."""
-    lines = []
-    for table, pointers in (("in", inputs), ("out", outputs)):
-        lines.append(f"%{table}=alloca [{max(len(pointers), 1)} x ptr],align 8")
-        for k, pointer in enumerate(pointers):
-            lines.append(f"%{table}{k}=getelementptr ptr,ptr %{table},i64 {k}")
-            lines.append(f"store ptr {pointer},ptr %{table}{k},align 8")
-    return [*lines, f"%status=call i32 @{kernel}(ptr %in,ptr %out)"]
+    tables = {"i": len(program.arguments), "o": len(program.outputs)}
+    parameters = ",".join(f"ptr %{letter}{k}" for letter, count in tables.items() for k in range(count))
+    lines = [f"define i32 @{name}({parameters}) nounwind {{"]
+    for letter, count in tables.items():
+        lines.append(f"%{letter}=alloca [{max(count, 1)} x ptr],align 8")
+        for k in range(count):
+            lines.append(f"%{letter}{k}.at=getelementptr ptr,ptr %{letter},i64 {k}")
+            lines.append(f"store ptr %{letter}{k},ptr %{letter}{k}.at,align 8")
+    return "\n".join([*lines, f"%status=call i32 @{kernel}(ptr %i,ptr %o)", "ret i32 %status", "}", ""])
 
 
 def exported(text: str, program: Program | RolledProgram, name: str) -> str:
@@ -136,6 +133,87 @@ def exported(text: str, program: Program | RolledProgram, name: str) -> str:
         hidden = re.sub(r"@([\w.$-]+)", lambda match: f"@{match[1]}{'.hidden' * (match[1] in defined)}", hidden)
         kernel = "kernel.hidden"
     return hidden + entry(program, name, kernel)
+
+
+FEATURES = '"target-features"="+avx2,+fma"'
+DEFINITION = re.compile(r"^define [^\n]*?@([\w.$-]+)\([^\n]*\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"@([\w.$-]+)")
+DISPATCH = """@KERNEL.level=internal global i32 0
+define i32 @KERNEL(ptr noalias %in,ptr noalias %out) nounwind {
+start:
+%known=load atomic i32,ptr @KERNEL.level monotonic,align 4
+%is_known=icmp ne i32 %known,0
+br i1 %is_known,label %choose,label %ask
+ask:
+%asked=call i32 @KERNEL.asked()
+store atomic i32 %asked,ptr @KERNEL.level monotonic,align 4
+br label %choose
+choose:
+%level=phi i32 [%known,%start],[%asked,%ask]
+%modern=icmp eq i32 %level,2
+br i1 %modern,label %wide,label %baseline
+wide:
+%first=call i32 @KERNEL.avx2(ptr %in,ptr %out)
+ret i32 %first
+baseline:
+%second=call i32 @KERNEL.baseline(ptr %in,ptr %out)
+ret i32 %second
+}
+"""
+# Bits: FMA 12 and AVX 28 of the processor, 27 where the system tells what it saves, there vectors 1 and 2; AVX2 is 5.
+ASKED = """define internal i32 @KERNEL.asked() noinline nounwind {
+%zero=call {i32,i32,i32,i32} asm sideeffect "cpuid","={ax},={bx},={cx},={dx},0,2"(i32 0,i32 0)
+%highest=extractvalue {i32,i32,i32,i32} %zero,0
+%enough=icmp uge i32 %highest,7
+br i1 %enough,label %basic,label %no
+basic:
+%one=call {i32,i32,i32,i32} asm sideeffect "cpuid","={ax},={bx},={cx},={dx},0,2"(i32 1,i32 0)
+%named=extractvalue {i32,i32,i32,i32} %one,2
+%wanted=and i32 %named,402657280
+%has=icmp eq i32 %wanted,402657280
+br i1 %has,label %saved,label %no
+saved:
+%states=call {i32,i32} asm sideeffect "xgetbv","={ax},={dx},{cx}"(i32 0)
+%enabled=extractvalue {i32,i32} %states,0
+%vectors=and i32 %enabled,6
+%kept=icmp eq i32 %vectors,6
+br i1 %kept,label %more,label %no
+more:
+%seven=call {i32,i32,i32,i32} asm sideeffect "cpuid","={ax},={bx},={cx},={dx},0,2"(i32 7,i32 0)
+%extended=extractvalue {i32,i32,i32,i32} %seven,1
+%avx2=and i32 %extended,32
+%last=icmp eq i32 %avx2,32
+br i1 %last,label %yes,label %no
+yes:
+ret i32 2
+no:
+ret i32 1
+}
+"""
+
+
+def in_two_versions(text: str, asked: str = ASKED) -> str:
+    """Return IR whose function `kernel` calls the version of itself, and of all that it calls, for this processor.
+
+    >>> plain = "define i32 @kernel(ptr %in,ptr %out) nounwind {\\nret i32 0\\n}\\n"
+    >>> print(in_two_versions(plain, asked="define i32 @KERNEL.asked() {\\nret i32 2\\n}\\n")[:137])
+    define internal i32 @kernel.baseline(ptr %in,ptr %out) nounwind {
+    ret i32 0
+    }
+    define internal i32 @kernel.avx2(ptr %in,ptr %out) nounwind
+    """
+    definitions = [(match[1], match[0]) for match in DEFINITION.finditer(text)]
+    defined = {name for name, _ in definitions}
+    rest = DEFINITION.sub("", text)
+
+    def version(body: str, suffix: str, attribute: str) -> str:
+        named = NAME.sub(lambda name: f"@{name[1]}.{suffix}" if name[1] in defined else name[0], body)
+        head, brace, lines = named.partition("{\n")
+        return f"{re.sub('^define (?!internal )', 'define internal ', head)}{attribute}{brace}{lines}"
+
+    copies = [version(body, "baseline", "") for _, body in definitions]
+    copies += [version(body, "avx2", f"{FEATURES} ") for _, body in definitions]
+    return "".join([*copies, (DISPATCH + asked).replace("KERNEL", "kernel"), rest])
 
 
 LARGEST_ENUM = 2**31 - 1
@@ -223,29 +301,28 @@ def interface(program: Program | RolledProgram, name: str | None = None, number:
 
 def header(api: Interface, processor: str, source: bool) -> str:
     """Return the header file: what the function takes, gives and promises, and how to build with it (or its source)."""
-    name, guard = api.name, f"{api.name}_H_"  # in its case: f.h and F.h may be included both
+    name = api.name
     sizes = [
         f"{name}_{parameter.name}_size = {parameter.array.size}"
         for parameter in api.parameters
         if parameter.array.size <= LARGEST_ENUM
     ]
-    parts = [
-        _comment(
-            [
-                f"@file {name}.h",
-                f"@brief {name}, compiled from {api.program.name}",
-                "",
-                *_building(name, source, isinstance(api.program, RolledProgram)),
-            ]
-        ),
-        f"#ifndef {guard}\n#define {guard}\n",
-        '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        _comment(_description(api, processor)) + f"{api.prototype};\n",
-        _comment(["Sizes of the arrays."]) + f"enum {{ {', '.join(sizes)} }};\n" if sizes else "",
-        "#ifdef __cplusplus\n}\n#endif\n",
-        "#endif\n",
-    ]
-    return "\n".join([part for part in parts if part])
+    about = [f"@file {name}.h", f"@brief {name}, compiled from {api.program.name}", ""]
+    about += _building(name, source, isinstance(api.program, RolledProgram))
+    parts = [_comment(_description(api, processor)) + f"{api.prototype};\n"]
+    parts += [_comment(["Sizes of the arrays."]) + f"enum {{ {', '.join(sizes)} }};\n"] if sizes else []
+    return guarded(name, _comment(about) + "\n", "\n" + "\n".join(parts))
+
+
+def guarded(name: str, about: str, declarations: str, before: str = "") -> str:
+    """Return a header for C and C++: a comment, lines that belong before all declarations, and these.
+
+    >>> guarded("f", "", "int f(void);").splitlines()[:2]
+    ['#ifndef f_H_', '#define f_H_']
+    """
+    guard = f"{name}_H_"  # in its case: f.h and F.h may be included both
+    opened = f'#ifndef {guard}\n#define {guard}\n{before}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n'
+    return f"{about}{opened}{declarations}\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
 
 
 def _building(name: str, source: bool, rolled: bool) -> list[str]:

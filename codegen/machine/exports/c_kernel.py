@@ -24,7 +24,7 @@ from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import Lowered
 from codegen.machine.exports.c_interface import Interface, in_comment
 from codegen.machine.exports.c_routines import own_operation
-from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
+from codegen.machine.exports.c_source import Called, RoutineWriter, hexadecimal, room
 from codegen.machine.kernel_text import Plan
 from codegen.processor import has_fma
 from codegen.stages import allowed
@@ -33,16 +33,8 @@ LARGEST = 1_000_000  # numbers of tables and constants
 PER_LINE = 8
 
 
-def loops(api: Interface, plan: RolledPlan, called: Called) -> tuple[str, list[str]]:
-    """Return the static parts of a rolled program, and the lines of its function.
-
-    LoweringError for a function that C99 does not have, and for more than a million numbers of tables and constants.
-    """
-    return _CFileWriter(api, plan, called).write()
-
-
 class _CFileWriter:
-    """A file under construction."""
+    """The file of a rolled program under construction; LoweringError for more than a million numbers in tables."""
 
     def __init__(self, api: Interface, plan: RolledPlan, called: Called) -> None:
         self.api, self.plan, self.called, self.scalar = api, plan, called, api.scalar
@@ -80,30 +72,22 @@ class _CFileWriter:
         return self.arrays[key]
 
     def write(self) -> tuple[str, list[str]]:
+        """Return the static parts, and the lines of the function."""
         bodies = []
         for (region, _), prepared in self.plan.regions:
             if region.matrix is None and id(region.body) not in self.bodies:
                 self.bodies[id(region.body)] = name = f"{self.api.name}_body{len(self.bodies)}_"
                 plan = _plan(region.body, prepared.fused)
-                bodies.append(
-                    routine(Routine(name, plan, [("slots_", len(region.body.inputs))], ["values_"]), self.called)
-                )
+                slots = [("slots_", len(region.body.inputs))]
+                bodies.append(RoutineWriter(self.called, name, plan, slots, ["values_"]).text())
         steps = list(self.steps())
-        size = self.plan.workspace
-        large = size > STACK_NUMBERS
-        lines = ["int status_ = 0;"]
-        lines += [
-            f"{self.scalar} *work_ = calloc({size}, sizeof({self.scalar}));"
-            if large
-            else f"{self.scalar} work_[{max(size, 1)}];"
-        ]
-        lines += ["if (work_ == NULL) return 1;"] if large else ["memset(work_, 0, sizeof work_);"]
+        memory, freed = room(self.scalar, "work_", self.plan.workspace, "calloc({size}, sizeof({kind}))")
+        lines = ["int status_ = 0;", *memory, *([] if freed else ["memset(work_, 0, sizeof work_);"])]
         lines += [f"(void){parameter.name};" for parameter in self.api.inputs]
         lines += [
             f"memset({output.name}, 0, {output.array.size} * sizeof({self.scalar}));" for output in self.api.outputs
         ]
-        end = ["free(work_);"] if large else []
-        return "\n".join([*bodies, *self.parts]), [*lines, *steps, *end, "return status_;"]
+        return "\n".join([*bodies, *self.parts]), [*lines, *steps, *freed, "return status_;"]
 
     def steps(self) -> Iterator[str]:
         """The lines of all steps, nests as loops around them."""
@@ -209,7 +193,7 @@ def kernel_source(api: Interface, plan: Plan) -> str:
     """
     called = Called(api.name, api.scalar, own=_own(plan))
     if isinstance(plan, RolledPlan):
-        static, lines = loops(api, plan, called)
+        static, lines = _CFileWriter(api, plan, called).write()
         body = static + _entry(api, lines)
     elif isinstance(plan, SweepPlan):
         body = _sweep(api, plan, called)
@@ -221,19 +205,16 @@ def kernel_source(api: Interface, plan: Plan) -> str:
 
 def _own(plan: Plan) -> bool:
     """Whether this processor's kernel has functions of ours (`codegen.emission.lane_functions`)."""
-    fast = plan.options.accuracy == "fast" if isinstance(plan, RolledPlan) else _half(plan).vector_libm
+    half = plan.once if isinstance(plan, SweepPlan) else plan
+    fast = half.options.accuracy == "fast" if isinstance(half, RolledPlan) else half.vector_libm
     return has_fma() and not fast and allowed("lane-functions")
-
-
-def _half(plan: StraightPlan | SweepPlan) -> StraightPlan:
-    return plan.once if isinstance(plan, SweepPlan) else plan
 
 
 def _straight(api: Interface, plan: StraightPlan, called: Called) -> str:
     inputs = [(parameter.name, parameter.array.size) for parameter in api.inputs]
     outputs = [parameter.name for parameter in api.outputs]
     name = f"{api.name}_run_"
-    text = routine(Routine(name, plan, inputs, outputs), called)
+    text = RoutineWriter(called, name, plan, inputs, outputs).text()
     arguments = ", ".join([name for name, _ in inputs] + outputs)
     return text + _entry(api, [*_zeros(api), f"return {name}({arguments});"])
 
@@ -245,28 +226,27 @@ def _sweep(api: Interface, plan: SweepPlan, called: Called) -> str:
     fixed = [parameter.name for parameter, output in pairs if not output.swept]
     swept = [parameter.name for parameter, output in pairs if output.swept]
     inputs = [(parameter.name, parameter.array.size) for parameter in api.inputs]
-    first = Routine(f"{api.name}_once_", plan.once, inputs, [*fixed, "kept_"])
+    first = RoutineWriter(called, f"{api.name}_once_", plan.once, inputs, [*fixed, "kept_"]).text()
     kept = [("kept_", plan.residuals), ("seed_", columns)]
-    second = Routine(f"{api.name}_column_", plan.columns, kept, swept)
+    second = RoutineWriter(called, f"{api.name}_column_", plan.columns, kept, swept).text()
     count, kind = max(plan.residuals, 1) + columns, api.scalar
-    large = count > STACK_NUMBERS
+    memory, freed = room(kind, "kept_", count)
     lines = [
-        f"{kind} *kept_ = malloc({count} * sizeof({kind}));" if large else f"{kind} kept_[{count}];",
+        *memory,
         f"{kind} *seed_ = kept_ + {count - columns};",
         "int status_;",
-        *(["if (kept_ == NULL) return 1;"] if large else []),
         *_zeros(api),
         f"memset(seed_, 0, {columns} * sizeof({kind}));",
-        f"status_ = {first.name}({', '.join([*(name for name, _ in inputs), *fixed, 'kept_'])});",
+        f"status_ = {api.name}_once_({', '.join([*(name for name, _ in inputs), *fixed, 'kept_'])});",
         f"for (long column_ = 0; status_ == 0 && column_ < {columns}; column_++) {{",
         "    seed_[column_] = 1.0;",
-        f"    status_ = {second.name}({', '.join(['kept_', 'seed_', *(f'{name} + column_' for name in swept)])});",
+        f"    status_ = {api.name}_column_({', '.join(['kept_', 'seed_', *(f'{name} + column_' for name in swept)])});",
         "    seed_[column_] = 0.0;",
         "}",
-        *(["free(kept_);"] if large else []),
+        *freed,
         "return status_;",
     ]
-    return "\n".join([routine(first, called), routine(second, called)]) + _entry(api, lines)
+    return "\n".join([first, second]) + _entry(api, lines)
 
 
 def _zeros(api: Interface) -> list[str]:

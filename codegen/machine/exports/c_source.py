@@ -88,16 +88,6 @@ def hexadecimal(value: float, scalar: str = "double") -> str:
     return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}{'f' * (scalar == 'float')}"
 
 
-@dataclass(frozen=True)
-class Routine:
-    """One static C function: its operations, and the names and sizes of the arrays that it uses."""
-
-    name: str
-    plan: StraightPlan
-    inputs: Sequence[tuple[str, int]]
-    outputs: Sequence[str]
-
-
 @dataclass
 class Called:
     """Helpers and functions of the C library that the routines of a file call.
@@ -144,34 +134,46 @@ class Called:
         return feature + includes + PREAMBLE + (reason if pointers else "") + "".join(pointers) + helpers
 
 
-def routine(source: Routine, called: Called) -> str:
-    """Return the C text of a routine: a function for each chunk, and one that calls them in order.
+def room(kind: str, name: str, size: int, allocation: str = "malloc({bytes})") -> tuple[list[str], list[str]]:
+    """Return the C lines that make room for numbers, on the stack if they are few, and those that give it back.
 
-    The function returns 0, or 1 when the workspace could not be allocated.
+    >>> room("double", "w", 2), room("float", "w", 9000)[1]
+    ((['double w[2];'], []), ['free(w);'])
     """
-    writer = _CFunctionWriter(source, called)
-    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(source.plan.order.chunks)]
-    return "\n".join([*parts, writer.driver()])
+    if size <= STACK_NUMBERS:
+        return [f"{kind} {name}[{max(size, 1)}];"], []
+    call = allocation.format(bytes=f"{size} * sizeof({kind})", size=size, kind=kind)
+    return [f"{kind} *{name} = {call};", f"if ({name} == NULL) return 1;"], [f"free({name});"]
 
 
-class _CFunctionWriter:
-    """Writes the functions of one routine."""
+class RoutineWriter:
+    """Writes one static C function, which returns 0, or 1 when the workspace could not be allocated.
 
-    def __init__(self, source: Routine, called: Called) -> None:
-        self.routine, self.called = source, called
-        self.places = [(name, k) for name, size in source.inputs for k in range(size)]
+    `inputs` and `outputs` are names of arrays, with the sizes of inputs.
+    """
+
+    def __init__(
+        self, called: Called, name: str, plan: StraightPlan, inputs: Sequence[tuple[str, int]], outputs: Sequence[str]
+    ) -> None:
+        self.called, self.name, self.plan = called, name, plan
+        self.places = [(name, k) for name, size in inputs for k in range(size)]
         self.stores: dict[int, list[tuple[str, int]]] = {}
-        for array, position, row in source.plan.lowered.stores:
-            self.stores.setdefault(row, []).append((source.outputs[array], position))
-        self.parameters = {name: f"const {called.scalar} *restrict {name}" for name, _ in source.inputs}
-        self.parameters |= {name: f"{called.scalar} *restrict {name}" for name in source.outputs}
+        for array, position, row in plan.lowered.stores:
+            self.stores.setdefault(row, []).append((outputs[array], position))
+        self.parameters = {name: f"const {called.scalar} *restrict {name}" for name, _ in inputs}
+        self.parameters |= {name: f"{called.scalar} *restrict {name}" for name in outputs}
         self.calls: list[str] = []  # of the chunks, in order
         self.used: set[str] = set()  # arrays that the chunk uses
         self.names: dict[int, str] = {}  # values that the chunk has computed
 
+    def text(self) -> str:
+        """Return a function for each chunk, and one that calls them in order."""
+        parts = [self.chunk(number, chunk) for number, chunk in enumerate(self.plan.order.chunks)]
+        return "\n".join([*parts, self.driver()])
+
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the function of one chunk, whose parameters are the arrays that it uses."""
-        rows, slots = self.routine.plan.lowered.rows, self.routine.plan.order.slots
+        rows, slots = self.plan.lowered.rows, self.plan.order.slots
         self.used, self.names = set(), {}
         lines = []
         for index in chunk:
@@ -187,7 +189,7 @@ class _CFunctionWriter:
                 lines.append(f"{array}[{position}] = {name};")
         parameters = {**self.parameters, WORKSPACE: f"{self.called.scalar} *restrict {WORKSPACE}"}
         used = [name for name in parameters if name in self.used]
-        function = f"{self.routine.name}{number}_"
+        function = f"{self.name}{number}_"
         self.calls.append(f"{function}({', '.join(used)});")
         head = f"static void {function}({', '.join([parameters[name] for name in used]) or 'void'})"
         return "\n".join([head, "{", *[f"    {line}" for line in lines], "}", ""])
@@ -215,7 +217,7 @@ class _CFunctionWriter:
     def negated(self, index: int) -> str:
         """Return -v; a fused multiply-add gets the other sign (see `OTHER_SIGN`)."""
         name = self.operand(index)
-        if self.routine.plan.lowered.rows[index][0] not in NEGATED:
+        if self.plan.lowered.rows[index][0] not in NEGATED:
             return f"-{name}"
         return self.called.call("llvm.copysign.f64", [name, OTHER_SIGN.format(name, self.called.scalar)])
 
@@ -224,28 +226,25 @@ class _CFunctionWriter:
         name = self.names.get(index)
         if name is not None:
             return name
-        row = self.routine.plan.lowered.rows[index]
+        row = self.plan.lowered.rows[index]
         if row[0] == "const":
             (value,) = struct.unpack(">d", row[1])
             text = hexadecimal(value, self.called.scalar)
             return f"({text})" if text.startswith("-") else text
         if row[0] in ("true", "false"):
             return "1" if row[0] == "true" else "0"
-        slots = self.routine.plan.order.slots
+        slots = self.plan.order.slots
         array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, slots[index])
         self.used.add(array)
         return f"({array}[{position}] != 0.0)" if row[0] in TRUTHS else f"{array}[{position}]"
 
     def driver(self) -> str:
         """Return the function that calls the chunks, with the workspace."""
-        size, kind = self.routine.plan.workspace, self.called.scalar
+        size, kind = self.plan.workspace, self.called.scalar
         unused = [name for name in self.parameters if not any(re.search(rf"\b{name}\b", call) for call in self.calls)]
         lines = [f"(void){name};" for name in unused]
         lines += self.calls
-        if size > STACK_NUMBERS:
-            memory = [f"{kind} *{WORKSPACE} = malloc({size} * sizeof({kind}));", f"if ({WORKSPACE} == NULL) return 1;"]
-            lines = [*memory, *lines, f"free({WORKSPACE});"]
-        elif size:
-            lines = [f"{kind} {WORKSPACE}[{size}];", *lines]
-        head = f"static int {self.routine.name}({', '.join(self.parameters.values()) or 'void'})"
+        before, after = room(kind, WORKSPACE, size) if size else ([], [])
+        lines = [*before, *lines, *after]
+        head = f"static int {self.name}({', '.join(self.parameters.values()) or 'void'})"
         return "\n".join([head, "{", *[f"    {line}" for line in lines], "    return 0;", "}", ""])

@@ -67,6 +67,11 @@ def c_table(declared: str, numbers: Sequence[Any]) -> str:
     return f"{declared}[{len(numbers_written)}] = {{\n{_rows(numbers_written, INDICES_PER_LINE)}}};\n"
 
 
+def c_numbers(declared: str, values: Array) -> str:
+    """Return the same of float64, with all their bits."""
+    return c_table(declared, [hexadecimal(float(value)) for value in values.ravel()])
+
+
 def _rows(values: Sequence[Any], width: int) -> str:
     lines = [", ".join(map(str, values[start : start + width])) for start in range(0, len(values), width)]
     return "".join(f"    {line},\n" for line in lines)

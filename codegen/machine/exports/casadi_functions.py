@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.sparsity import SparsityPattern
-from codegen.machine.exports.bindings import prototype
+from codegen.machine.exports.c_interface import guarded
 from codegen.machine.exports.c_tables import c_table
-from codegen.machine.exports.export import Material
+from codegen.machine.exports.export import Material, prototype
 from codegen.records import dataclass
 
 SIGNATURE = "(const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem)"
@@ -120,14 +120,12 @@ def casadi_source(header: str, functions: Sequence[CasadiFunction], members: Map
 
 def casadi_header(name: str, functions: Sequence[CasadiFunction]) -> str:
     """Return the header that declares the functions."""
-    guard = f"{name}_H_"
-    names = ", ".join(function.name for function in functions)
-    lines = [f"/** @file {name}.h\n *  @brief {names}: functions of CasADi's C API */\n"]
-    lines += [f"#ifndef {guard}\n#define {guard}\n\n", TYPES, '\n#ifdef __cplusplus\nextern "C" {\n#endif\n']
+    names, lines = ", ".join(function.name for function in functions), []
     for function in functions:
         lines += [f"\nint {function.name}{SIGNATURE};\n"]
         lines += [f"{declaration};\n" for declaration, _ in _about(function)]
-    return "".join([*lines, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])
+    about = f"/** @file {name}.h\n *  @brief {names}: functions of CasADi's C API */\n"
+    return guarded(name, about, "".join(lines), f"\n{TYPES}")
 
 
 class _Tables:

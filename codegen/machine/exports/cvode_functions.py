@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.sparsity import SparsityPattern
-from codegen.machine.exports.bindings import prototype
-from codegen.machine.exports.c_source import hexadecimal
-from codegen.machine.exports.c_tables import c_table
-from codegen.machine.exports.export import Material
+from codegen.machine.exports.c_interface import guarded
+from codegen.machine.exports.c_tables import c_numbers, c_table
+from codegen.machine.exports.export import Material, prototype
 from codegen.records import dataclass
 
 Numbers = NDArray[np.float64]
@@ -57,16 +56,16 @@ class CvodeSystem:
 
 def cvode_header(system: CvodeSystem) -> str:
     """Return the header: sizes, the start, parameters, functions."""
-    name, guard = system.name, f"{system.name}_H_"
+    name = system.name
     sizes = {"n": system.start.size, "parameters": system.parameters.size, "nnz": system.jacobian.nnz}
     enumerated = ", ".join(f"{name}_{size} = {value}" for size, value in sizes.items())
-    lines = [f"/** @file {name}.h\n *  @brief {name}: functions of CVODE (N_Vector and SUNMatrix as void *)\n"]
-    lines += [" *  user_data: the parameters (double *), a null pointer for those of the export.\n"]
-    lines += [" *  jac writes a dense matrix, jac_sparse one of SUN_CSC_MAT with room for all entries. */\n"]
-    lines += [f"#ifndef {guard}\n#define {guard}\n", '\n#ifdef __cplusplus\nextern "C" {\n#endif\n']
-    lines += [f"\nenum {{ {enumerated} }};\n\nextern const double {name}_start[], {name}_values[];\n\n"]
-    lines += [f"{declared};\n" for declared in system.prototypes.values()]
-    return "".join([*lines, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])
+    about = (
+        f"/** @file {name}.h\n *  @brief {name}: functions of CVODE (N_Vector and SUNMatrix as void *)\n"
+        " *  user_data: the parameters (double *), a null pointer for those of the export.\n"
+        " *  jac writes a dense matrix, jac_sparse one of SUN_CSC_MAT with room for all entries. */\n"
+    )
+    lines = [f"\nenum {{ {enumerated} }};\n\nextern const double {name}_start[], {name}_values[];\n\n"]
+    return guarded(name, about, "".join([*lines, *(f"{declared};\n" for declared in system.prototypes.values())]))
 
 
 def cvode_source(system: CvodeSystem, members: Mapping[str, Material]) -> str:
@@ -77,7 +76,7 @@ def cvode_source(system: CvodeSystem, members: Mapping[str, Material]) -> str:
     lines += ["#if defined(__GNUC__)\n#define WEAK __attribute__((weak))\n#else\n#define WEAK\n#endif\n", TAKEN]
     lines += ["\n", *(prototype(symbol, material) for symbol, material in members.items())]
     for table, values in (("start", system.start), ("values", system.parameters)):
-        lines.append(c_table(f"const double {name}_{table}", [hexadecimal(float(value)) for value in values.ravel()]))
+        lines.append(c_numbers(f"const double {name}_{table}", values))
     for table, places in (("row", pattern.rows), ("column", pattern.columns), ("begin", pattern.indptr)):
         lines.append(c_table(f"static const int {table}", places.tolist()))
     bodies = _bodies(name, bool(pattern.nnz))

@@ -1,4 +1,9 @@
-"""Export a kernel as object file, shared library, header, C source and test program: all files or none."""
+"""Export a kernel as object file, shared library, header, C source and test program: all files or none.
+
+Several kernels in one library are behind functions in another tool's convention. The functions of the tool are C text
+that calls the kernels' plain functions. The C compiler driver compiles them into one object file and links it: the
+library depends on nothing else.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +27,18 @@ from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.calls.arguments import as_input
-from codegen.machine.exports.c_interface import BESSEL, MATH, Interface, exported, header, interface
+from codegen.machine.exports.c_interface import (
+    BESSEL,
+    MATH,
+    Interface,
+    check_name,
+    exported,
+    header,
+    in_two_versions,
+    interface,
+)
 from codegen.machine.exports.c_kernel import kernel_source
 from codegen.machine.exports.c_tables import check_program, has_sums, sparsity_header
-from codegen.machine.exports.packages import package_files
-from codegen.machine.exports.processor_versions import in_two_versions
 from codegen.machine.kernel_text import Plan, planned
 from codegen.matrices.matrix_loops import asks_library, without_library
 from codegen.options import Options
@@ -59,27 +71,27 @@ def shared_library(folder: Path, name: str) -> str:
     filename = library_name(name)
     names = {"darwin": [f"-Wl,-install_name,@rpath/{filename}"], "linux": [f"-Wl,-soname,{filename}"]}
     line = [*command, "-shared", *names.get(sys.platform, []), f"{name}.o", "-lm", "-o", filename]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode or not (folder / filename).exists():
-        message = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
-        raise WorkbenchError(
-            f"{command[0]} could not link the shared library", why=message[-1], do="try library=False, or set CC"
-        )
+    _run(line, folder, "link the shared library", "try library=False, or set CC", told=-1, made=filename)
     return filename
+
+
+def _run(line: Sequence[str], folder: Path, task: str, do: str, *, told: int, made: str = ".") -> None:
+    """Run the C compiler driver; WorkbenchError, with one of the lines that it told, if it fails or makes nothing."""
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode or not (folder / made).exists():
+        message = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
+        raise WorkbenchError(f"{line[0]} could not {task}", why=message[told], do=do)
 
 
 @contextlib.contextmanager
 def all_or_nothing(directory: Path) -> Iterator[Path]:
     """Give a scratch folder whose files move into the directory at the end; on any failure nothing has changed."""
+    scratch: Path | None = None
+    created: list[Path] = []
     try:
-        created = [path for path in (directory, *directory.parents) if not path.exists()]
+        created += [path for path in (directory, *directory.parents) if not path.exists()]
         directory.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".export-", dir=directory))
-    except OSError as error:
-        raise ArgumentError(
-            f"cannot write to {str(directory)!r}", why=error.strerror or str(error), do="choose another directory"
-        ) from error
-    try:
         yield scratch
         _move(scratch, directory)
     except OSError as error:
@@ -87,7 +99,8 @@ def all_or_nothing(directory: Path) -> Iterator[Path]:
             f"cannot write to {str(directory)!r}", why=error.strerror or str(error), do="choose another directory"
         ) from error
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
         with contextlib.suppress(OSError):
             for path in created:
                 path.rmdir()  # only when it is empty: nothing was written
@@ -140,10 +153,10 @@ class Material:
     evaluate: Callable[..., Any]
 
 
-def _with_library(folder: Path, name: str) -> dict[str, str]:
+def _with_library(folder: Path, name: str, description: str) -> dict[str, str]:
     """Link the shared library in a folder and write the files of build tools; return the files' names."""
     named = {"library": shared_library(folder, name)}
-    for kind, (filename, content) in package_files(name, library_name(name), f"{name}, compiled by symad").items():
+    for kind, (filename, content) in package_files(name, library_name(name), description).items():
         (folder / filename).write_bytes(content)
         named[kind] = filename
     return named
@@ -165,7 +178,9 @@ def export(
     api = _interface(material, plan, name)
     text = plan.emit(Form(lanes=material.options.number.lanes())).text
     vector = libraries_of(material.program.name, text, cpu)
-    exact = not (has_sums(api.program) or _asks_library(material.program))
+    exact = not (
+        has_sums(api.program) or (isinstance(material.program, RolledProgram) and asks_library(material.program))
+    )
     files = {
         "test": (f"{api.name}_test.c", check_program(api, *_checked(material, points), exact=exact).encode()),
         "object": (f"{api.name}.o", object_code(text, api.program, api.name, cpu)),
@@ -175,7 +190,10 @@ def export(
         files["sparsity"] = (f"{api.name}_sparsity.h", sparsity_header(api).encode())
     if source is not False:
         try:
-            files["source"] = (f"{api.name}.c", _source(api, plan, vector).encode())
+            if vector:
+                why = f"it calls {', '.join(vector)}, which have other bits than the functions of C99"
+                raise LoweringError(f"C source of {api.name}", why=why, do='compile it with accuracy="strict"')
+            files["source"] = (f"{api.name}.c", kernel_source(api, plan).encode())
         except LoweringError as error:
             if source:
                 raise
@@ -186,7 +204,8 @@ def export(
         for filename, content in files.values():
             (folder / filename).write_bytes(content)
         if library or (library is None and driver() is not None):
-            paths |= {kind: Path(directory) / filename for kind, filename in _with_library(folder, api.name).items()}
+            more = _with_library(folder, api.name, f"{api.name}, compiled by symad")
+            paths |= {kind: Path(directory) / filename for kind, filename in more.items()}
         elif library is None:
             notes.append(f"no shared library: {NO_DRIVER}; link {api.name}.o with your linker")
     return Exported(api.name, paths, tuple(notes))
@@ -196,10 +215,6 @@ def object_code(text: str, program: Program | RolledProgram, name: str, cpu: str
     """Return the object file of a kernel as the C function `name`."""
     versions = in_two_versions(text) if cpu == "generic" and is_x86_64() else text
     return compile_object(exported(versions, program, name), 2, cpu).code
-
-
-def _asks_library(program: Program | RolledProgram) -> bool:
-    return isinstance(program, RolledProgram) and asks_library(program)
 
 
 def portable(material: Material) -> Plan:
@@ -214,13 +229,6 @@ def _interface(material: Material, plan: Plan, name: str | None) -> Interface:
     pairs = zip(plan.program.outputs, material.program.outputs, strict=True)
     outputs = tuple(replace(output, pattern=original.pattern) for output, original in pairs)
     return interface(replace(plan.program, outputs=outputs), name, material.options.number)
-
-
-def _source(api: Interface, plan: Plan, vector: list[str]) -> str:
-    if vector:
-        why = f"it calls {', '.join(vector)}, which have other bits than the functions of C99"
-        raise LoweringError(f"C source of {api.name}", why=why, do='compile it with accuracy="strict"')
-    return kernel_source(api, plan)
 
 
 def libraries_of(name: str, text: str, cpu: str) -> list[str]:
@@ -274,3 +282,87 @@ def _checked(material: Material, points: Sequence[Sequence[Any]] | None) -> tupl
     results = [[np.asarray(array, number.dtype) for array in ([result] if single else result)] for result in evaluated]
     numbers, expected = ([[array.ravel().view(real) for array in row] for row in rows] for rows in (tested, results))
     return numbers, expected
+
+
+COMPILED = ("-std=c99", "-O2", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror")
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a tool calls: the source of its functions, their header, an example; and the kernels, by C function."""
+
+    name: str
+    abi: str
+    members: Mapping[str, Material]
+    source: str
+    header: str
+    example: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+
+def export_binding(binding: Binding, directory: str | os.PathLike[str], *, cpu: str = "host") -> Exported:
+    """Write a binding into a directory: all files, or none on any error; WorkbenchError without a C compiler driver."""
+    check_processor(cpu)
+    name = check_name(binding.name)
+    command = driver()
+    if command is None:
+        raise WorkbenchError(f"functions of {binding.abi}", why=NO_DRIVER, do="install one, or set CC")
+    folder_of = Path(directory)
+    with all_or_nothing(folder_of) as folder:
+        source, header = f"{name}_{binding.abi}.c", f"{name}.h"
+        (folder / header).write_text(binding.header, encoding="utf-8")
+        (folder / source).write_text(binding.source, encoding="utf-8")
+        parts = folder / "parts"
+        parts.mkdir()
+        for symbol, material in binding.members.items():
+            plan = portable(material)
+            text = plan.emit(Form(lanes=material.options.number.lanes())).text
+            libraries_of(symbol, text, cpu)
+            (parts / f"{symbol}.o").write_bytes(object_code(text, plan.program, symbol, cpu))
+        symbols = sorted([*binding.members, f"{name}.adapter"])
+        for line in (
+            [*COMPILED, "-c", source, "-o", f"parts/{name}.adapter.o"],
+            ["-r", "-nostdlib", *(f"parts/{symbol}.o" for symbol in symbols), "-o", f"{name}.o"],
+        ):
+            _run([*command, *line], folder, "compile the functions", "set CC to another", told=0)
+        files = {"header": header, binding.abi: source, "object": f"{name}.o"}
+        if binding.example:
+            files["example"] = f"{name}_example.c"
+            (folder / files["example"]).write_text(binding.example, encoding="utf-8")
+        files |= _with_library(folder, name, f"{name} for {binding.abi}")
+    return Exported(name, {kind: folder_of / filename for kind, filename in files.items()}, binding.notes)
+
+
+def prototype(symbol: str, material: Material) -> str:
+    """Return the declaration of a kernel's C function."""
+    program = material.program
+    arrays = ["const double *"] * len(program.arguments) + ["double *"] * len(program.outputs)
+    return f"int {symbol}({', '.join(arrays)});\n"
+
+
+def package_files(name: str, library: str, description: str) -> dict[str, tuple[str, bytes]]:
+    """Return the names and contents of both files, by kind.
+
+    >>> files = package_files("energy", "libenergy.so", "energy, compiled")
+    >>> [filename for filename, _ in files.values()]
+    ['energy.pc', 'energy-config.cmake']
+    """
+    pkg_config = f"""prefix=${{pcfiledir}}
+
+Name: {name}
+Description: {description}
+Version: 0
+Cflags: -I${{prefix}}
+Libs: -L${{prefix}} -l{name} -Wl,-rpath,${{prefix}}
+Libs.private: -lm
+"""
+    cmake = f"""if(NOT TARGET {name}::{name})
+  add_library({name}::{name} SHARED IMPORTED)
+  set_target_properties({name}::{name} PROPERTIES
+    IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/{library}"
+    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}")
+endif()
+"""
+    return {
+        "pkg-config": (f"{name}.pc", pkg_config.encode()), "cmake": (f"{name}-config.cmake", cmake.encode()),
+    }  # fmt: skip

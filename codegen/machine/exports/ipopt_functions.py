@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.sparsity import SparsityPattern
-from codegen.machine.exports.bindings import prototype
-from codegen.machine.exports.c_source import hexadecimal
-from codegen.machine.exports.c_tables import c_table
-from codegen.machine.exports.export import Material
+from codegen.machine.exports.c_interface import guarded
+from codegen.machine.exports.c_tables import c_numbers, c_table
+from codegen.machine.exports.export import Material, prototype
 from codegen.records import dataclass
 
 Numbers = NDArray[np.float64]
@@ -55,17 +54,13 @@ class IpoptProblem:
 
 def ipopt_header(problem: IpoptProblem) -> str:
     """Return the header: sizes, bounds, the start, parameters, callbacks."""
-    name, guard = problem.name, f"{problem.name}_H_"
+    name = problem.name
     sizes = {"n": problem.start.size, "m": problem.rows, "nele_jac": problem.jacobian.nnz,
              "nele_hess": problem.hessian.nnz}  # fmt: skip
     enumerated = ", ".join(f"{name}_{size} = {value}" for size, value in sizes.items())
     tables = {"x_0": "the start", "x_L": "bounds of x", "x_U": "", "g_L": "bounds of constraints", "g_U": ""}
-    lines = [f"/** @file {name}.h\n *  @brief {name}: callbacks of Ipopt's C interface, indices from 0 (C style) */\n"]
-    lines += [
-        f"#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n",
-        '\n#ifdef __cplusplus\nextern "C" {\n#endif\n',
-    ]
-    lines += [f"\nenum {{ {enumerated} }};\n\n"]
+    about = f"/** @file {name}.h\n *  @brief {name}: callbacks of Ipopt's C interface, indices from 0 (C style) */\n"
+    lines = [f"\nenum {{ {enumerated} }};\n\n"]
     lines += [f"extern double {name}_{table}[];{f'  /* {note} */' if note else ''}\n" for table, note in tables.items()]
     if problem.parameters:
         fields = "".join(f"    const double *{field};  /* {values.size} numbers */\n"
@@ -73,7 +68,7 @@ def ipopt_header(problem: IpoptProblem) -> str:
         lines += ["\n/** User data: values of parameters. A null pointer stands for the values of the export. */\n"]
         lines += [f"struct {name}_parameters {{\n{fields}}};\n"]
     lines += ["\n", *(f"{prototyped};\n" for prototyped in problem.prototypes.values())]
-    return "".join([*lines, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])
+    return guarded(name, about, "".join(lines), "\n#include <stdbool.h>\n")
 
 
 def ipopt_source(problem: IpoptProblem, members: Mapping[str, Material]) -> str:
@@ -83,11 +78,13 @@ def ipopt_source(problem: IpoptProblem, members: Mapping[str, Material]) -> str:
               "g_U": problem.limits[1]}  # fmt: skip
     lines = [f'#include "{name}.h"\n#include <math.h>\n#include <stddef.h>\n\n']
     lines += [prototype(symbol, material) for symbol, material in members.items()]
-    lines += [_numbers(f"double {name}_{table}", values) for table, values in tables.items()]
+    lines += [c_numbers(f"double {name}_{table}", values) for table, values in tables.items()]
     for kind, pattern in (("jacobian", problem.jacobian), ("hessian", problem.hessian)):
         lines += [c_table(f"static const int {kind}_row", pattern.rows.tolist())]
         lines += [c_table(f"static const int {kind}_column", pattern.columns.tolist())]
-    lines += [_numbers(f"static const double value_of_{field}", values) for field, values in problem.parameters.items()]
+    lines += [
+        c_numbers(f"static const double value_of_{field}", values) for field, values in problem.parameters.items()
+    ]
     bodies = _bodies(problem)
     lines += [f"\n{declared}\n{{\n{bodies[callback]}}}\n" for callback, declared in problem.prototypes.items()]
     return "".join(lines)
@@ -117,10 +114,6 @@ int main(void)
     return status != 0;
 }}
 """
-
-
-def _numbers(declared: str, values: Numbers) -> str:
-    return c_table(declared, [hexadecimal(float(value)) for value in values.ravel()])
 
 
 def _bodies(problem: IpoptProblem) -> dict[str, str]:

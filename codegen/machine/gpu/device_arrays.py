@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codegen.code_memory import python_function
 from codegen.errors import ArgumentError
 from codegen.machine.calls.arguments import Array
 from codegen.machine.gpu.driver import Device, Memory, copy_out, device_of, wait
@@ -217,11 +218,10 @@ def _drop(capsule: int) -> None:
         _HANDED_OVER.pop(_pointer_of(capsule, _NAME), None)
 
 
-# Prototypes of our own: others may change those of ctypes.pythonapi.
 _POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, _POINTER, _TEXT)(("PyCapsule_IsValid", ctypes.pythonapi))
-_pointer_of = ctypes.PYFUNCTYPE(_POINTER, _POINTER, _TEXT)(("PyCapsule_GetPointer", ctypes.pythonapi))
-_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _POINTER, _TEXT, _POINTER)(("PyCapsule_New", ctypes.pythonapi))
+_is_valid = python_function("PyCapsule_IsValid", ctypes.c_int, _POINTER, _TEXT)
+_pointer_of = python_function("PyCapsule_GetPointer", _POINTER, _POINTER, _TEXT)
+_new_capsule = python_function("PyCapsule_New", ctypes.py_object, _POINTER, _TEXT, _POINTER)
 _deleter, _destructor = _DELETER(_delete), ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_drop)
 
 

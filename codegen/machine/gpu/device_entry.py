@@ -92,11 +92,11 @@ ret void
 }""".replace("HEAD", HEAD)
 
 
-def flush_text(text: str, numbers: str, scalar: str, size: int) -> str:
-    """Return the function `flush` of some numbers: size, pitch, width, stride."""
-    for name, number in zip(("SIZE", "PITCH", "WIDTH", "STRIDE"), numbers.split("."), strict=True):
-        text = text.replace(name, number)
-    return text.replace("SCALAR", scalar).replace("BYTES", str(size))
+def filled(text: str, **values: object) -> str:
+    """Return a text with values in the place of names, one after the other."""
+    for name, value in values.items():
+        text = text.replace(name, str(value))
+    return text
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,11 @@ class KernelEntry:
             lines.append(f"declare void @{BARRIER}(i32)")
             lines.append(f"@tile=external addrspace(3) global [0 x {self.scalar}],align 16")
         for numbers in sorted(set(re.findall(r"call void @flush\.([\d.]+)\(", "\n".join([functions, *body])))):
-            lines.append(flush_text(FLUSH, numbers, self.scalar, self.bytes))
-        text = OPEN.replace("PARAMETERS", ",".join(map(" ".join, self.parameters)))
-        text = text.replace("INPUTS", str(max(self.inputs, 1))).replace("OUTPUTS", str(max(self.outputs, 1)))
-        lines.append(text.replace("NUMBERS", str(WARP * sum(self.pitches))))
+            named = dict(zip(("SIZE", "PITCH", "WIDTH", "STRIDE"), numbers.split("."), strict=True))
+            lines.append(filled(FLUSH, **named, SCALAR=self.scalar, BYTES=self.bytes))
+        inputs, outputs, rows = max(self.inputs, 1), max(self.outputs, 1), WARP * sum(self.pitches)
+        parameters = ",".join(map(" ".join, self.parameters))
+        lines.append(filled(OPEN, PARAMETERS=parameters, INPUTS=inputs, OUTPUTS=outputs, NUMBERS=rows))
         lines += self._places("i", "%in", self.inputs)
         if self.rows:
             lines += [*self._tile(), *body]

@@ -151,52 +151,51 @@ def newest_for(major: int, minor: int) -> str:
     return fitting[-1]
 
 
-class Memory:
+class _Held:
+    """Something of a device that is released when the object dies."""
+
+    __slots__ = ("__weakref__", "address", "device")
+
+    device: Device
+
+    def __init__(self, owner: Device, names: tuple[str, str], *arguments: Any, task: str = "") -> None:
+        """Call the first function of the driver, whose result the second one releases."""
+        make, release = names
+        address = Pointer()
+        self.device = owner
+        with owner.current():
+            call(make, ctypes.byref(address), *arguments, task=task)
+        self.address: int = address.value
+        weakref.finalize(self, _released, _library(), owner, release, address)
+
+
+class Memory(_Held):
     """Memory of a device, of this process until the object dies."""
 
-    __slots__ = ("__weakref__", "address", "device", "size")
-
-    device: Device
-    size: int
+    __slots__ = ()
 
     def __init__(self, owner: Device, size: int, use: str) -> None:
-        address = Pointer()
-        self.device, self.size = owner, size
-        with owner.current():
-            call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), task=f"{size} bytes for {use}")
-        self.address: int = address.value
-        weakref.finalize(self, _released, _library(), owner, "cuMemFree_v2", address)
+        names = "cuMemAlloc_v2", "cuMemFree_v2"
+        super().__init__(owner, names, ctypes.c_size_t(max(size, 1)), task=f"{size} bytes for {use}")
 
 
-class Pinned:
+class Pinned(_Held):
     """Memory of this machine that a device copies to and from while the processor goes on."""
 
-    __slots__ = ("__weakref__", "address", "device", "size")
-
-    device: Device
-    size: int
+    __slots__ = ()
 
     def __init__(self, owner: Device, size: int) -> None:
-        address = ctypes.c_void_p()
-        self.device, self.size = owner, size
-        with owner.current():
-            call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), 0, task=f"{size} pinned bytes")
-        self.address: int = address.value or 0
-        weakref.finalize(self, _released, _library(), owner, "cuMemFreeHost", address)
+        names = "cuMemHostAlloc", "cuMemFreeHost"
+        super().__init__(owner, names, ctypes.c_size_t(max(size, 1)), 0, task=f"{size} pinned bytes")
 
 
-class Stream:
+class Stream(_Held):
     """A queue of work of a device."""
 
-    __slots__ = ("__weakref__", "device", "handle")
+    __slots__ = ()
 
     def __init__(self, owner: Device) -> None:
-        handle = ctypes.c_void_p()
-        self.device: Device = owner
-        with owner.current():
-            call("cuStreamCreate", ctypes.byref(handle), 0)
-        self.handle: int = handle.value or 0
-        weakref.finalize(self, _released, _library(), owner, "cuStreamDestroy_v2", handle)
+        super().__init__(owner, ("cuStreamCreate", "cuStreamDestroy_v2"), 0)
 
 
 class Module:

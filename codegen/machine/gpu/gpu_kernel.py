@@ -12,11 +12,11 @@ import numpy as np
 
 from codegen.engine import device_assembly
 from codegen.errors import ArgumentError
-from codegen.ir.program import Program
+from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.batches.batch import batch_arrays, in_points, leading_axes, put_back
-from codegen.machine.calls.arguments import Array, as_numbers, split_out
-from codegen.machine.calls.compiled import Pack, Unpack
+from codegen.machine.calls.arguments import Array, as_numbers, given_back, split_out
+from codegen.machine.calls.compiled import Pack, Unpack, heading
 from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, Place, View, is_on_device, view_of
 from codegen.machine.gpu.device_entry import ENTRY
 from codegen.machine.gpu.device_text import device_text
@@ -32,16 +32,17 @@ from codegen.machine.gpu.driver import (
     wait,
     wait_for,
 )
-from codegen.machine.gpu.host_points import run_in_parts
-from codegen.machine.gpu.point_sums import PointSums, adding_module
-from codegen.machine.storage.kernel_files import write_kernel
+from codegen.machine.gpu.host_points import PointSums, adding_module, run_in_parts
 from codegen.machine.storage.portable import decode, encode
 from codegen.options import Options
+from codegen.records import dataclass
+from codegen.sealed import write_kernel
 from codegen.visible import visible
 
 COMMON = "sm_70"  # where no GPU is there to ask: its code runs on all that came since 2017
 
 
+@dataclass(eq=False, repr=False)
 class GpuKernel:
     """A kernel at many points on a GPU, with the bits of `Kernel.batch`: `kernel.gpu()` makes it.
 
@@ -61,21 +62,6 @@ class GpuKernel:
     ('sm_80', True)
     """
 
-    __slots__ = (
-        "_adding",
-        "_lock",
-        "_modules",
-        "_names",
-        "architecture",
-        "device",
-        "options",
-        "pack",
-        "program",
-        "ptx",
-        "shared",
-        "unpack",
-    )
-
     program: Program | RolledProgram
     options: Options
     pack: Pack | None
@@ -83,43 +69,22 @@ class GpuKernel:
     architecture: str
     ptx: str
     shared: int
-    device: int
+    device: int = 0
 
-    def __init__(
-        self,
-        program: Program | RolledProgram,
-        options: Options,
-        pack: Pack | None = None,
-        unpack: Unpack | None = None,
-        *,
-        architecture: str,
-        ptx: str,
-        shared: int,
-        device: int = 0,
-    ) -> None:
-        self.program, self.options, self.pack, self.unpack = program, options, pack, unpack
-        self.architecture, self.ptx, self.shared, self.device = architecture, ptx, shared, device
-        self._names = [f"argument {k} ({array.name})" for k, array in enumerate(program.arguments)]
-        self._names += [f"out[{k}]" for k in range(len(program.outputs))]
+    def __post_init__(self) -> None:
+        self._names = [f"argument {k} ({array.name})" for k, array in enumerate(self.program.arguments)]
+        self._names += [f"out[{k}]" for k in range(len(self.program.outputs))]
         self._modules: dict[int, Module] = {}  # by the number of the device
         self._adding: dict[int, Module] = {}  # modules that add up points, by device
         self._lock = threading.Lock()
 
     @classmethod
-    def of(
-        cls,
-        program: Program | RolledProgram,
-        options: Options,
-        pack: Pack | None,
-        unpack: Unpack | None,
-        arch: str | None,
-        number: int,
-    ) -> GpuKernel:
-        """Write a kernel for an architecture, or for the GPU that is there."""
+    def of(cls, kernel: Any, arch: str | None, number: int) -> GpuKernel:
+        """Write a kernel of this machine for an architecture, or for the GPU that is there."""
         architecture = arch or (device(number).architecture if has_driver() else COMMON)
-        written = device_text(program, options, architecture)
+        written = device_text(kernel.program, kernel.options, architecture)
         ptx, shared = device_assembly(written.text, architecture), written.shared
-        return cls(program, options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=number)
+        return cls(kernel.program, kernel.options, kernel.pack, kernel.unpack, architecture, ptx, shared, number)
 
     def __call__(self, *args: Any, out: Any = None, stream: Any = None) -> Any:
         """Evaluate at all points; see the class.
@@ -134,9 +99,7 @@ class GpuKernel:
             results = self._from_host(packed, out)
         if out is not None and self.unpack is None:
             return out
-        if self.unpack is not None:
-            return self.unpack(results)
-        return results[0] if len(results) == 1 else tuple(results)
+        return given_back(results, self.unpack)
 
     def _from_host(self, packed: Sequence[Any], out: Any) -> list[Any]:
         arrays, results, leading = batch_arrays(self.program, self.options.number, packed, out)
@@ -175,23 +138,11 @@ class GpuKernel:
             if not prod(leading):
                 raise ArgumentError("no points", why="there is nothing to add up")
             results = self._fresh((), owner, queue)
-            self._add(inputs, results, leading, owner, queue)
-        arrays = results if any(known) else [np.asarray(result) for result in results]
-        return self.unpack(arrays) if self.unpack is not None else arrays[0] if len(arrays) == 1 else tuple(arrays)
+            self._add(self._located(inputs, leading, queue), results, prod(leading), owner, queue)
+        return given_back(results if any(known) else [np.asarray(result) for result in results], self.unpack)
 
-    def _add(
-        self,
-        inputs: Sequence[View],
-        results: Sequence[DeviceArray],
-        leading: tuple[int, ...],
-        owner: Device,
-        stream: int,
-    ) -> None:
+    def _add(self, places: list[Place], results: Sequence[DeviceArray], count: int, owner: Device, stream: int) -> None:
         """Start the work of `sum`."""
-        places = [
-            self._place(view, array.shape, name, leading, stream)
-            for view, array, name in zip(inputs, self.program.arguments, self._names, strict=False)
-        ]
         number = self.options.number
         widths = [output.size * number.parts for output in self.program.outputs]
         kernel = self.module(owner.number)
@@ -200,7 +151,7 @@ class GpuKernel:
             self._adding[owner.number] = adding
         sums = PointSums(kernel, adding, widths, number.lanes())
         memories = [result.memory for result in results]
-        sums(places, memories, prod(leading), stream, self._what(prod(leading)))
+        sums(places, memories, count, stream, self._what(count))
 
     def _views(self, packed: Sequence[Any]) -> list[View | None]:
         """The arguments that are arrays of a GPU, None for others; ArgumentError for too few or too many."""
@@ -234,15 +185,17 @@ class GpuKernel:
     ) -> None:
         """Start the work on all points."""
         count, size = prod(leading), self.options.number.lanes().size
-        shapes = [array.shape for array in self.program.arguments] + [array.shape for array in self.program.outputs]
         self._check_outputs(inputs, outputs, leading)
-        places = [
-            self._place(view, own, name, leading, stream)
-            for view, own, name in zip((*inputs, *outputs), shapes, self._names, strict=True)
-        ]
+        places = self._located((*inputs, *outputs), leading, stream)
         if count:
             launched = [(place.address, place.step // size) for place in places]
             self.module(owner.number).launch(count, launched, stream, self.program.name)
+
+    def _located(self, views: Sequence[View], leading: tuple[int, ...], stream: int) -> list[Place]:
+        """Where the points of arguments, and perhaps results, are."""
+        arrays: list[Input | Output] = [*self.program.arguments, *self.program.outputs]
+        rows = zip(views, arrays, self._names, strict=False)
+        return [self._place(view, array.shape, name, leading, stream) for view, array, name in rows]
 
     def _place(self, view: View, own: tuple[int, ...], name: str, leading: tuple[int, ...], stream: int) -> Place:
         """Where an array's points are, once its stream is done; ArgumentError for other dtypes and steps."""
@@ -300,17 +253,14 @@ class GpuKernel:
         return revive, (data, self.pack, self.unpack, self.architecture, self.ptx, self.shared, self.device)
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
-        return visible(f"<GpuKernel {self.program.name}({inputs}) of {self.options.dtype} for {self.architecture}>")
+        called = heading(self.program, self.options).partition(" -> ")[0]
+        return f"<GpuKernel {called} of {self.options.dtype} for {visible(self.architecture)}>"
 
 
-def revive(
-    data: bytes, pack: Pack | None, unpack: Unpack | None, architecture: str, ptx: str, shared: int, device: int
-) -> GpuKernel:
+def revive(data: bytes, *others: Any) -> GpuKernel:
     """Return a kernel from its pickle."""
     portable = decode(data, "a pickled kernel")
-    program, options = portable.program, portable.options
-    return GpuKernel(program, options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=device)
+    return GpuKernel(portable.program, portable.options, *others)
 
 
 def stream_number(stream: Any) -> int:

@@ -25,8 +25,7 @@ import numpy as np
 from codegen.engine import identity
 from codegen.errors import ArgumentError, CacheWarning
 from codegen.functions.libraries import FUNCTIONS, vector_symbol, widths
-from codegen.machine.storage.native_code import FOLDER, SOURCES, times_of
-from codegen.machine.storage.trust import ForeignFileError, distrusted, read_own
+from codegen.machine.storage.trust import FOLDER, SOURCES, ForeignFileError, distrusted, read_own, times_of
 from codegen.records import dataclass
 from codegen.sealed import seal, unseal, write_atomically
 
@@ -163,20 +162,16 @@ class Cache:
                 return None
             data = read_own(path)
             header, parts = unseal(data[: -_HITS.size], KIND, VERSION, str(path))
-            if header["key"] != key or header["machine"] != machine():
-                return None
-        except FileNotFoundError:
-            return None
+            if header["key"] == key and header["machine"] == machine():
+                self._count_hit(path)
+                return header["content"], [part.tobytes() for part in parts]
+        except (FileNotFoundError, ArgumentError, ValueError, TypeError, KeyError):
+            pass  # none, or damaged: it is compiled anew, and the new entry takes its place
         except ForeignFileError as error:
             self._refuse(path, str(error.strerror))
-            return None
         except OSError as error:
             self._warn(f"it cannot be read ({error.strerror})")
-            return None
-        except (ArgumentError, ValueError, TypeError, KeyError):
-            return None  # damaged: it is compiled anew, and the new entry takes its place
-        self._count_hit(path)
-        return header["content"], [part.tobytes() for part in parts]
+        return None
 
     def store(self, key: str, content: dict[str, Any], parts: Sequence[bytes]) -> None:
         """Write an entry; where that fails, warn once and go on."""

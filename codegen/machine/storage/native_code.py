@@ -1,32 +1,31 @@
 """Read machine code behind the program of a kernel file, so that a process runs it at once.
 
 A file is a sealed program, possibly followed by a sealed block of machine code and a mark
-(`codegen.machine.storage.own_key`). Code runs only if the mark is this user's, processor, C library and sources are
+(`codegen.machine.storage.trust`). Code runs only if the mark is this user's, processor, C library and sources are
 those of its compilation, and no limit or dump asks for a new one; otherwise the program is compiled, and the log says
 why. So a stranger's file is only a program.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import platform
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.typing import NDArray
 
-import codegen.errors
-from codegen.code_memory import MappedCode
+from codegen.code_memory import MappedCode, PlacedCode
 from codegen.errors import LoweringError, WorkbenchError
 from codegen.functions.libraries import c_address
 from codegen.functions.symbols import addresses_of
 from codegen.ir.program import Declaration, Input, Output
 from codegen.ir.sparsity import SparsityPattern
-from codegen.machine.storage.own_key import SIZE, mark_of, own_key
+from codegen.machine.calls.compiled import CodeSource, Compiled, stats_of
+from codegen.machine.storage.trust import SIZE, SOURCES, mark_of, own_key
 from codegen.options import Options
 from codegen.sealed import first_of, kind_of, refused, unseal
 from codegen.stages import LOG
@@ -34,17 +33,6 @@ from codegen.stages import LOG
 PROGRAM, KIND, VERSION = b"program", b"native", 1
 NEWEST = 2  # version of programs
 CPU = Path("/proc/cpuinfo")
-
-
-class Native(NamedTuple):
-    """What a file says of a kernel, and its code."""
-
-    declared: Declaration
-    options: Options
-    containers: Any
-    facts: dict[str, Any]  # statistics, and whether to release the GIL
-    tier: Any
-    library: MappedCode
 
 
 def program_bytes(data: bytes, where: str) -> bytes:
@@ -58,15 +46,18 @@ def program_bytes(data: bytes, where: str) -> bytes:
     return data[:length]
 
 
-def native_of(data: bytes, where: str, known: Mapping[str, int]) -> Native | None:
-    """Return the machine code of a file, linked also with known addresses; None where none can be run here."""
+def native_of(data: bytes, where: str, known: Mapping[str, int], source: CodeSource) -> tuple[Compiled, Any] | None:
+    """Return the parts of a file's kernel, and what it has of containers; None where no code of it can be run here.
+
+    The code is linked with known addresses too.
+    """
     length = first_of(data)
     if not length < len(data) - SIZE:
         return None
     why = _not_to_be_run(data)
     if not why:
         try:
-            return _read(data[:length], data[length:-SIZE], where, known)
+            return _read(data[:length], data[length:-SIZE], where, known, source)
         except (WorkbenchError, OSError) as error:
             why = str(error)
     LOG.info("%s: its program is compiled, its machine code is not run: %s", where, why)
@@ -82,17 +73,19 @@ def _not_to_be_run(data: bytes) -> str:
     return "" if hmac.compare_digest(mark_of(key, [body]), data[-SIZE:]) else "it was not made by this user's symad"
 
 
-def _read(program: bytes, code: bytes, where: str, known: Mapping[str, int]) -> Native | None:
+def _read(
+    program: bytes, code: bytes, where: str, known: Mapping[str, int], source: CodeSource
+) -> tuple[Compiled, Any] | None:
     header, arrays = unseal(code, KIND, VERSION, where, damaged=False)
     if header["machine"] != here():
         raise LoweringError("machine code", why="it was compiled for another machine, or by another symad")
     _, numbers = unseal(program, PROGRAM, NEWEST, where, damaged=False)
     inputs = tuple(Input(name, tuple(shape)) for name, shape in header["inputs"])
     outputs = tuple(_output(shape, pattern, numbers) for shape, pattern in header["outputs"])
-    return Native(
-        Declaration(header["name"], inputs, outputs), Options(**header["options"]), header["containers"],
-        header["facts"], header["tier"], _linked(header, known, *arrays),
-    )  # fmt: skip
+    declared, facts = Declaration(header["name"], inputs, outputs), header["facts"]
+    library, options = _linked(header, known, *arrays), Options(**header["options"])
+    parts = declared, library, options, stats_of(facts["stats"]), facts["release"], source, header["tier"]
+    return Compiled(*parts), header["containers"]
 
 
 def _output(shape: list[int], pattern: Any, numbers: list[NDArray[Any]]) -> Output:
@@ -106,13 +99,10 @@ def _linked(
     header: dict[str, Any], known: Mapping[str, int], code: NDArray[Any], places: NDArray[Any], targets: NDArray[Any]
 ) -> MappedCode:
     """Return code that can be run; LoweringError for a function that this machine lacks."""
-    known, written = {**addresses_of(header["symbols"]), **known}, bytearray(code.tobytes())
-    for name, offsets in header["called"].items():
-        address = (known[name] if name in known else c_address(name)).to_bytes(8, "little")
-        for place in offsets:
-            written[place : place + 8] = address
+    known, called = {**addresses_of(header["symbols"]), **known}, header["called"]
+    addresses = {name: known[name] if name in known else c_address(name) for name in called}
     inside = dict(zip(places.tolist(), targets.tolist(), strict=True))
-    return MappedCode(bytes(written), {}, {}, header["entries"], inside)
+    return MappedCode(PlacedCode(code.tobytes(), header["entries"], called, inside), addresses)
 
 
 @cache
@@ -142,22 +132,3 @@ def _libc() -> str:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except ValueError:
         return ""
-
-
-def times_of(folder: Path) -> str:
-    """Return a digest of all files of this package: of their names, sizes and times, which is fifty times as quick."""
-    digest, waiting = hashlib.sha256(), [(folder, "")]
-    while waiting:
-        at, name = waiting.pop()
-        with os.scandir(at) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir():
-                    waiting += [(Path(entry.path), f"{name}/{entry.name}")] if entry.name != "__pycache__" else []
-                elif entry.name.endswith(".py"):
-                    info = entry.stat()
-                    digest.update(f"{name}/{entry.name} {info.st_size} {info.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
-
-
-FOLDER = Path(codegen.errors.__file__).parent
-SOURCES = times_of(FOLDER)  # as they are imported: they may be edited while the process runs

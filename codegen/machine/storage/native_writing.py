@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from codegen.code_memory import PlacedCode
 from codegen.engine import compile_object
+from codegen.errors import ArgumentError
 from codegen.ir.program import Output
 from codegen.lanes import FLOAT64
-from codegen.machine.calls.compiled import Compiled
+from codegen.machine.calls.compiled import Compiled, Pack, Unpack
 from codegen.machine.calls.gate_routines import gate_text
 from codegen.machine.storage.native_code import KIND, NEWEST, PROGRAM, VERSION, here
-from codegen.machine.storage.own_functions import own_object, wrappers
-from codegen.machine.storage.own_key import mark_of, own_key
-from codegen.machine.storage.portable_rows import Arrays
-from codegen.machine.storage.program_cache import ObjectCode
-from codegen.object_files import PlacedCode, UnknownObjectError, placed
+from codegen.machine.storage.portable_program import Arrays
+from codegen.machine.storage.program_cache import ObjectCode, own_object, wrappers
+from codegen.machine.storage.trust import mark_of, own_key
+from codegen.object_files import UnknownObjectError, placed
 from codegen.sealed import seal, unseal
 from codegen.stages import LOG
 
@@ -61,19 +62,16 @@ def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Map
 
 def _placed(code: ObjectCode, adapters: Mapping[str, str]) -> PlacedCode:
     """Return a kernel, our functions that it calls, adapters to it and the call gate as one block."""
-    parts, first = list(code.image.parts), None
-    if code.places is not None:
-        called: dict[str, tuple[int, ...]] = {name: (place,) for name, place in code.places.called.items()}
-        parts, first = [], PlacedCode(code.image.code, code.places.entries, called, {})
+    parts = [] if code.placed else list(code.image.parts)
     for name, text in code.own.items():
         parts += own_object(name, text).parts
     parts += compile_object(gate_text(FLOAT64)).parts
     numbered = {f"adapter.{k}": name for k, name in enumerate(adapters)}
     for number, name in numbered.items():
         parts += compile_object(adapters[name].replace("@adapter(", f"@{number}(")).parts
-    placed_code = placed(parts, first)
+    placed_code = placed(parts, code.placed)
     entries = {numbered.get(name, name): place for name, place in placed_code.entries.items()}
-    return PlacedCode(placed_code.code, entries, placed_code.called, placed_code.inside)
+    return placed_code._replace(entries=entries)
 
 
 def _described(output: Output, numbers: Arrays) -> list[Any]:
@@ -86,3 +84,22 @@ def _described(output: Output, numbers: Arrays) -> list[Any]:
         if np.array_equal(numbers[k], pattern.rows) and np.array_equal(numbers[k + 1], pattern.columns)
     )  # fmt: skip
     return [list(output.shape), [list(pattern.shape), pattern.format, first]]
+
+
+def containers_of(pack: Pack | None, unpack: Unpack | None) -> dict[str, Any] | None:
+    """Return how a kernel's containers are written into a file; ArgumentError for those that are no plain data."""
+    if pack is None and unpack is None:
+        return None
+    return {name: _written(name, way) for name, way in (("arguments", pack), ("result", unpack))}
+
+
+def _written(name: str, way: Any) -> Any:
+    if way is None:
+        return None
+    if not hasattr(way, "portable"):
+        raise ArgumentError(
+            f"{name} that a function of its own takes apart",
+            why="a file holds data and no code",
+            do="pickle the kernel",
+        )
+    return way.portable(name)

@@ -26,25 +26,23 @@ from codegen.ir.program import Head, Input, Output, Program, Rows
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Indexed, Table
 from codegen.machine.storage.portable_program import (
-    pattern_arrays,
-    pattern_header,
-    pattern_of,
-    program_data,
-    program_of,
-)
-from codegen.machine.storage.portable_rows import (
     LARGEST,
     Arrays,
     columns_of,
     heads_of,
     numbers_of,
+    pattern_arrays,
+    pattern_header,
+    pattern_of,
+    program_data,
+    program_of,
     require,
     rows_of,
     shape_of,
     small,
     text_of,
     whole,
-)
+)  # fmt: skip
 from codegen.options import Options
 from codegen.records import dataclass
 from codegen.sealed import refused, seal, unseal

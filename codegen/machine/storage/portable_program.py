@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -21,21 +22,13 @@ from numpy.typing import NDArray
 from codegen.errors import ArgumentError
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.heads import negative_zero
-from codegen.ir.program import Head, Input, Output, Program, atom_key
+from codegen.ir.program import Head, Input, Output, Program, Rows, atom_key
 from codegen.ir.sparsity import SparsityPattern
-from codegen.machine.storage.portable_rows import (
-    Arrays,
-    all_below,
-    columns_of,
-    heads_of,
-    numbers_of,
-    require,
-    rows_of,
-    shape_of,
-    small,
-    text_of,
-    whole,
-)  # fmt: skip
+
+LARGEST = 2**34  # scalars of one array, 128 GiB
+DIMENSIONS = 64  # of a NumPy array
+
+Arrays = list[NDArray[Any]]
 
 NAMED: dict[str, sp.Basic] = {
     "pi": sp.pi, "e": sp.E, "euler_gamma": sp.EulerGamma, "golden_ratio": sp.GoldenRatio, "catalan": sp.Catalan,
@@ -46,6 +39,79 @@ _NAMES = {atom: name for name, atom in NAMED.items()}
 DOUBLE = 53  # bits of a Float that is kept among the float64
 LARGEST_DEGREE = 100  # of a polynomial whose root is a constant: finding it again takes seconds
 LARGEST_EXPONENT = 2**31
+
+
+def columns_of(rows: Rows, first: int) -> tuple[list[Head], list[int], list[int], list[int]]:
+    """Return the distinct heads, and of the rows from `first` on: operand counts, head numbers, operands."""
+    operands = rows.operands[first:]
+    heads = [head for head, parts in zip(rows.heads[first:], operands, strict=True) if parts]
+    number = {head: k for k, head in enumerate(dict.fromkeys(heads))}
+    return list(number), [*map(len, operands)], [*map(number.__getitem__, heads)], [*chain.from_iterable(operands)]
+
+
+def rows_of(first: int, counts: NDArray[Any], operands: NDArray[Any]) -> list[tuple[int, ...]]:
+    """Return the operands of all rows, each an earlier one; the first ones have none."""
+    require(all_below(counts, len(operands) + 1), "operands without rows")
+    ends = np.cumsum(counts, dtype=np.int64)
+    require(int(ends[-1]) == len(operands) if len(ends) else len(operands) == 0, "operands without rows")
+    of_row = np.repeat(np.arange(first, first + len(counts)), counts.astype(np.int64))
+    require(bool(np.all(operands < of_row)), "a row with an operand that does not stand before it")
+    flat, start = operands.tolist(), 0
+    rows: list[tuple[int, ...]] = [()] * first
+    for end in ends.tolist():
+        rows.append(tuple(flat[start:end]))
+        start = end
+    return rows
+
+
+def heads_of(
+    heads: list[Head], kinds: NDArray[Any], rows: list[tuple[int, ...]], atoms: dict[int, sp.Basic]
+) -> list[Head]:
+    """Return the heads of all rows, leaves included."""
+    kind = iter(kinds.tolist())
+    return [heads[next(kind)] if parts else type(atoms[row]) for row, parts in enumerate(rows)]
+
+
+def text_of(value: Any) -> str:
+    """Return a name."""
+    require(isinstance(value, str), f"{type(value).__name__} instead of a name")
+    return value  # type: ignore[no-any-return]
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return a shape."""
+    require(all(type(extent) is int and 0 <= extent <= LARGEST for extent in value), f"the shape {value}")
+    require(len(value) <= DIMENSIONS and prod(value) <= LARGEST, f"the shape {value}")
+    return tuple(value)
+
+
+def small(values: Any) -> NDArray[Any]:
+    """Return whole numbers that are not negative in the smallest type that holds them."""
+    array = np.asarray(values, dtype=np.uint64)
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))
+
+
+def all_below(numbers: NDArray[Any], end: int) -> bool:
+    """Return whether all numbers are smaller."""
+    return bool(np.all(numbers < end))
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise ValueError unless something holds."""
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def whole(arrays: Arrays) -> NDArray[Any]:
+    """Take an array of whole numbers from the end of a list."""
+    require(arrays[-1].dtype.kind == "u", "numbers that are not whole")
+    return arrays.pop()
+
+
+def numbers_of(arrays: Arrays) -> NDArray[np.float64]:
+    """Take an array of float64 from the end of a list."""
+    require(arrays[-1].dtype.kind == "f", "whole numbers for floats")
+    return arrays.pop()
 
 
 def encode_atoms(leaves: Sequence[sp.Basic]) -> tuple[list[list[Any]], NDArray[np.float64], list[int]]:
@@ -164,17 +230,23 @@ def program_data(program: Program) -> tuple[dict[str, Any], Arrays]:
     leaves = [row for row in range(first, len(program)) if not program.operands[row]]
     if not program.atoms.keys() >= {*range(first), *leaves}:
         raise ArgumentError("a program with a leaf that has no atom")
+    named = [program.atoms[row] for row in range(first)]
     atoms, floats, numbers = encode_atoms([program.atoms[row] for row in leaves])
     arrays = [*map(small, [*columns, numbers]), floats]
     for output in program.outputs:
-        arrays += _output_arrays(output)
+        arrays += map(small, [output.rows] if output.positions is None else [output.rows, output.positions])
+        arrays += pattern_arrays(output.pattern)
     header = {
         "name": program.name,
         "heads": [intrinsic(head).head.__name__ for head in heads],
         "atoms": atoms,
         "inputs": [[array.name, list(array.shape)] for array in program.inputs],
-        "leaves": [_leaf_name(program.atoms[row]) for row in range(first)],
-        "outputs": [_output_header(output) for output in program.outputs],
+        "leaves": [atom.name if isinstance(atom, sp.Symbol) else str(atom) for atom in named],
+        "outputs": [
+            {"shape": list(output.shape), "dense": output.positions is None, "pattern": pattern_header(output.pattern)}
+            | _flags(output)
+            for output in program.outputs
+        ],
         **_flags(program),
     }
     return header, arrays
@@ -204,10 +276,6 @@ def program_of(header: dict[str, Any], arrays: Arrays) -> Program:
     program = Program(*columns, inputs, outputs, text_of(header["name"]), **_flags_of(Program, header))
     _check_sweep(program)
     return program
-
-
-def _leaf_name(atom: sp.Basic) -> str:
-    return atom.name if isinstance(atom, sp.Symbol) else str(atom)
 
 
 def _check_sweep(program: Program) -> None:
@@ -267,16 +335,6 @@ def _flags_of(kind: type, header: dict[str, Any]) -> dict[str, Any]:
     for name in names:
         require(isinstance(header[name], bool), f"{name}={header[name]!r}")
     return {name: header[name] for name in names}
-
-
-def _output_arrays(output: Output) -> Arrays:
-    arrays = [output.rows] if output.positions is None else [output.rows, output.positions]
-    return [*map(small, arrays), *pattern_arrays(output.pattern)]
-
-
-def _output_header(output: Output) -> dict[str, Any]:
-    dense, pattern = output.positions is None, pattern_header(output.pattern)
-    return {"shape": list(output.shape), "dense": dense, "pattern": pattern, **_flags(output)}
 
 
 def _output(header: dict[str, Any], arrays: Arrays, rows: int) -> Output:

@@ -1,54 +1,115 @@
-"""Object code before linking, and the cache entry of one program."""
+"""Object code before linking, and the cache entry of one program.
+
+Our own functions are compiled once in a process and linked to every kernel that calls them. The text of a kernel has
+them written out, for reading and export; compiling them with each kernel would take several times as long as a small
+kernel.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, field, replace
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
 from typing import Any
 
-from codegen.code_memory import MachineCode, MappedCode
+from codegen.code_memory import MachineCode, MappedCode, PlacedCode
 from codegen.emission.emit import Emitted
-from codegen.emission.straight import modules
+from codegen.emission.straight import declaration, modules
 from codegen.encoding.encode import Encoded
-from codegen.engine import Image, compile_modules, link
+from codegen.engine import Image, Once, compile_modules, compile_object, link
 from codegen.errors import LoweringError, WorkbenchError
-from codegen.functions.symbols import addresses_of
+from codegen.functions.symbols import Symbol, addresses_of
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.storage.cache import Cache, key_of
-from codegen.machine.storage.own_functions import apart, complete, own_addresses
 from codegen.machine.storage.portable import encode
 from codegen.options import Options
 from codegen.records import dataclass
 
+OWN = "symad."
+NAMED = r" %\w+"
+CALLED = r"@([\w.]+)"
+WRAPPERS = r"(?m)^define .*@(scipy\.[\w.]+)\("
 
-@dataclass(frozen=True)
-class Places:
-    """Where code without an object file begins, is entered, and has the addresses of functions."""
 
-    begin: int
-    entry: int
-    called: dict[str, int]
+def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
+    """Return a kernel's code with declarations of our functions, and text of each that it calls, complete.
 
-    @property
-    def entries(self) -> dict[str, int]:
-        """Where functions begin: the kernel, and the operations that it goes on to."""
-        return {"kernel": self.entry, "kernel.0": self.begin}
+    >>> exp = Symbol("symad.exp.f64", "define internal double @symad.exp.f64(double %x0) noinline nounwind {\\nret double 1.0\\n}")
+    >>> code, own = apart(Emitted([], ["%y=call double @symad.exp.f64(double %x)"], {exp.name: exp}))
+    >>> code.declarations
+    'declare double @symad.exp.f64(double) nounwind'
+    >>> own["symad.exp.f64"].splitlines()[0]
+    'define double @symad.exp.f64(double %x0) noinline nounwind {'
+    """  # noqa: E501
+    symbols = emitted.symbols
+    if not any(name.startswith(OWN) for name in symbols):
+        return emitted, {}
+    kept: dict[str, Symbol] = {}
+    texts: dict[str, str] = {}
+    waiting = [*emitted.chunks, *emitted.functions]
+    while waiting:
+        for name in dict.fromkeys(re.findall(CALLED, waiting.pop())):
+            if name not in symbols or name in kept:
+                continue
+            kept[name] = symbols[name]
+            if name.startswith(OWN):
+                kept[name] = symbols[name]._replace(text=re.sub(NAMED, "", declaration(symbols[name].text)))
+                texts[name] = complete(name, symbols)
+            waiting.append(kept[name].text)
+    return Emitted(emitted.chunks, emitted.functions, kept), texts
+
+
+def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
+    """Return the addresses of our functions, compiled where they are not yet."""
+    return {name: _library(name, text).addresses[name] for name, text in texts.items()}
+
+
+@Once
+def _library(name: str, text: str) -> MachineCode:
+    return link(own_object(name, text), (name,), addresses_of(wrappers(text)))
+
+
+def wrappers(text: str) -> list[str]:
+    """Return the wrappers of SciPy's loops in a text, which need addresses.
+
+    >>> from codegen.functions.symbols import symbol
+    >>> wrappers(complete("scipy.psi.1.0", {"scipy.psi.1.0": symbol("scipy.psi.1.0", 1)}))
+    ['scipy.psi.1.0']
+    """
+    return re.findall(WRAPPERS, text)
+
+
+@Once
+def own_object(name: str, text: str) -> Image:
+    """Return one of our functions as an object file."""
+    return compile_object(text)
+
+
+def complete(name: str, symbols: Mapping[str, Symbol]) -> str:
+    """Return the text of a function that others can call, with all that it needs."""
+    needed, waiting = {name: symbols[name].text.replace("define internal", "define", 1)}, [symbols[name].text]
+    while waiting:
+        for other in re.findall(CALLED, waiting.pop()):
+            if other not in needed and other in symbols:
+                needed[other] = symbols[other].text
+                waiting.append(symbols[other].text)
+    return "\n".join(needed.values())
 
 
 @dataclass(frozen=True)
 class ObjectCode:
     """Object files, the functions that they call, by name and ours as text, and further data for JSON.
 
-    Code of our encoder (`codegen.encoding`) is no object file, but machine code with its `places`.
+    Code of our encoder (`codegen.encoding`) is no object file, but `placed`.
     """
 
     image: Image
     symbols: tuple[str, ...]
     own: dict[str, str]
     facts: dict[str, Any] = field(default_factory=dict)
-    places: Places | None = None
+    placed: PlacedCode | None = None
 
     @classmethod
     def of(cls, emitted: Emitted, level: int) -> ObjectCode:
@@ -60,32 +121,32 @@ class ObjectCode:
     @classmethod
     def encoded(cls, encoded: Encoded, seconds: float) -> ObjectCode:
         """Take encoded machine code, and the seconds that it took."""
-        texts = {name: encoded.symbols[name].text for name in encoded.called}
+        called = encoded.placed.called
+        texts = {name: encoded.symbols[name].text for name in called}
         own = {name: complete(name, encoded.symbols) for name, text in texts.items() if not text.startswith("declare")}
-        symbols = tuple(name for name in encoded.called if name not in own)
-        image = Image((encoded.code,), (0.0, seconds))
-        return cls(image, symbols, own, places=Places(encoded.begin, encoded.entry, encoded.called))
+        symbols = tuple(name for name in called if name not in own)
+        return cls(Image((encoded.placed.code,), (0.0, seconds)), symbols, own, placed=encoded.placed)
 
     @property
     def code_bytes(self) -> int:
         """Size of the machine code alone."""
-        return self.image.code_bytes if self.places is None else len(self.image.code) - self.places.begin
+        placed = self.placed
+        return self.image.code_bytes if placed is None else len(placed.code) - placed.entries["kernel.0"]
 
     def linked(self) -> MachineCode:
         """Bind the functions that it calls; LoweringError for one that this machine lacks."""
         addresses = addresses_of(self.symbols) | own_addresses(self.own)
-        if self.places is None:
+        if self.placed is None:
             return link(self.image, ("kernel",), addresses)
-        return MappedCode(self.image.code, self.places.called, addresses, self.places.entries)
+        return MappedCode(self.placed, addresses)
 
 
 class ProgramCache:
     """Where a cache keeps the object code of one program, with a label for each form; without a cache, nowhere."""
 
-    __slots__ = ("_cache", "_key", "_name")
-
     def __init__(self, cache: Cache | None, program: Program | RolledProgram, options: Options) -> None:
-        self._cache, self._name, self._key = cache, program.name, ""
+        self.program, self.options = program, options
+        self._cache, self._key = cache, ""
         if cache is not None:
             try:
                 threads = options.threads if isinstance(program, RolledProgram) else 1  # others have the same code
@@ -101,9 +162,9 @@ class ProgramCache:
         if entry is None:
             return None
         content, parts = entry
-        places = None if content["places"] is None else Places(**content["places"])
-        image = Image(tuple(parts), (0.0, 0.0))
-        code = ObjectCode(image, tuple(content["symbols"]), content["own"], content["facts"], places)
+        image, places = Image(tuple(parts), (0.0, 0.0)), content["places"]
+        placed = PlacedCode(image.code, *places) if places else None
+        code = ObjectCode(image, tuple(content["symbols"]), content["own"], content["facts"], placed)
         try:
             return code, code.linked()
         except LoweringError:
@@ -113,12 +174,12 @@ class ProgramCache:
         """Store object code."""
         if self._cache is not None:
             content = {
-                "name": self._name,
+                "name": self.program.name,
                 "label": label,
                 "symbols": code.symbols,
                 "own": code.own,
                 "facts": code.facts,
-                "places": None if code.places is None else asdict(code.places),
+                "places": None if code.placed is None else code.placed[1:3],  # entries, and what is called
             }
             self._cache.store(self._entry(label), content, code.image.parts)
 

@@ -102,7 +102,7 @@ def test_more_values_than_registers(lanes: int) -> None:
     wanted = results(ObjectCode.of(SweepPlan.of(program, halves).emit(), 0), program, case.points())
     made = encoded_sweep(program, halves)
     assert made.workspace > 8192
-    assert {"malloc", "free"} <= set(made.called)
+    assert {"malloc", "free"} <= set(made.placed.called)
     compare("sweep", results(ObjectCode.encoded(made, 0.0), program, case.points()), wanted)
 
 
@@ -124,7 +124,9 @@ def test_truth_values_are_masks() -> None:
     assert check(case) == "same bits: sweep"
     program, lowered = case.program()
     made = encoded_sweep(program, split(program, lowered))
-    text = "\n".join(text for _, text, _ in instructions(made.code, made.begin, len(made.code)))
+    text = "\n".join(
+        text for _, text, _ in instructions(made.placed.code, made.placed.entries["kernel.0"], len(made.placed.code))
+    )
     for name in ("kandb", "korb", "kxorb", "knotb", "kxnorb", "kmovb", "vpmovm2q", "vblendmpd"):
         assert name in text
     assert re.search(r"kmovb %k\d, \d+\(%rbx\)", text)

@@ -19,7 +19,7 @@ import sympy as sp
 import codegen.code_memory
 import codegen.encoding.encode
 from codegen import Input, Output, compile_program
-from codegen.code_memory import MappedCode
+from codegen.code_memory import MappedCode, PlacedCode
 from codegen.encoding.encode import _functions, encode, why_not
 from codegen.encoding.registers import Registers, Workspace
 from codegen.encoding.x86_instructions import R12, R14, RAX, RBX, RSP, pointer_before_displacement
@@ -28,8 +28,7 @@ from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.libraries import vector_symbol
 from codegen.heads import copysign
 from codegen.lowering.passes import prepare
-from codegen.machine.storage.own_functions import complete, own_addresses
-from codegen.machine.storage.program_cache import ObjectCode
+from codegen.machine.storage.program_cache import ObjectCode, complete, own_addresses
 from codegen.options import Options, Tier
 from tests.support.draws import seeded
 from tests.support.encoded_fuzz import ENTRY, Operations, check, make, pointers
@@ -64,16 +63,16 @@ def test_more_values_than_registers(count: int) -> None:
     case = many_values(count)
     assert check(case) == "same bits: numbers"
     made = encode(*case.program())
-    assert (made.workspace > 8192) == ("malloc" in made.called) == ("free" in made.called)
+    assert (made.workspace > 8192) == ("malloc" in made.placed.called) == ("free" in made.placed.called)
     assert (made.workspace > 8192) == (count == 9000)
 
 
 def test_code_begins_behind_as_many_constants_as_it_needs() -> None:
     """One byte reaches 16 entries from the pointer among the constants; the code begins at a line of the cache."""
-    assert encode(*many_values(1).program()).begin == 128
+    assert encode(*many_values(1).program()).placed.entries["kernel.0"] == 128
     case = Operations([("input", 0), *[("const", np.float64(k).tobytes()) for k in range(2, 22)],
                        *[("mul", 0, 1 + k) for k in range(20)]], [1, 1], [(1, None, [40])], 3)  # fmt: skip
-    assert encode(*case.program()).begin % 64 == 0
+    assert encode(*case.program()).placed.entries["kernel.0"] % 64 == 0
 
 
 @pytest.mark.parametrize(("base", "wanted"), [(RBX, "43"), (RSP, "4424"), (R12, "4424"), (R14, "46")])
@@ -83,11 +82,11 @@ def test_some_bases_need_a_byte_of_their_own(base: int, wanted: str) -> None:
 
 def test_no_memory_for_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
     code = ObjectCode.encoded(encode(*many_values(9000).program()), 0.0)
-    assert code.places is not None
+    assert code.placed is not None
     nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(lambda size: None)
     address = ctypes.cast(nothing, ctypes.c_void_p).value
     assert address is not None
-    mapped = MappedCode(code.image.code, code.places.called, {"malloc": address, "free": 0}, code.places.entries)
+    mapped = MappedCode(code.placed, {"malloc": address, "free": 0})
     arrays = [np.ones(1), np.ones(1)], [np.full(1, 5.0)]
     assert ENTRY(mapped.addresses["kernel"])(*map(pointers, arrays)) == 1
     assert arrays[1][0] == 5.0
@@ -225,7 +224,7 @@ def test_a_system_that_runs_no_pages_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(codegen.code_memory, "_library", Refusing)
     with pytest.raises(WorkbenchError, match="the system does not let it be run"):
-        MappedCode(b"\xc3", {}, {}, {"kernel": 0})
+        MappedCode(PlacedCode(b"\xc3", {"kernel": 0}))
 
 
 def test_a_cache_keeps_encoded_code(tmp_path: Path) -> None:

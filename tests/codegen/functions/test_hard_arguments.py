@@ -13,8 +13,7 @@ import pytest
 from mpmath import mp
 
 from codegen.emission.lane_functions import lane_function, sine_and_cosine_of_lanes
-from codegen.functions.hard_arguments import TWO_OVER_PI
-from codegen.functions.lane_table import FORMULAS
+from codegen.functions.lane_table import FORMULAS, TWO_OVER_PI
 from codegen.functions.symbols import Symbol
 from codegen.lanes import Lanes
 from tests.support.kernel_points import ulp_error

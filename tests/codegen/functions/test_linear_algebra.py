@@ -11,7 +11,7 @@ pytest.importorskip("scipy")
 
 PROGRAM = """
 import sys
-from codegen.functions.linear_algebra import has_library, routine_address
+from codegen.functions.libraries import has_library, routine_address
 assert has_library()
 assert "scipy.linalg" not in sys.modules, "all of it was imported"
 assert "scipy.linalg.cython_blas" not in sys.modules, "its package would not have it"
@@ -25,7 +25,7 @@ print(routine_address("blas.dgemm") > 0)
 
 LATER = """
 import scipy.linalg.cython_blas
-from codegen.functions.linear_algebra import has_library
+from codegen.functions.libraries import has_library
 print(has_library())
 """
 

@@ -9,7 +9,7 @@ import scipy.linalg
 import codegen.loops.emit.rolled_code as rolled_code
 from codegen.errors import ArgumentError, LoweringError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
-from codegen.functions.linear_algebra import has_library, pointers, routine_address
+from codegen.functions.libraries import has_library, pointers, routine_address
 from codegen.ir.body_parts import copy
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output

@@ -25,8 +25,8 @@ import sympy as sp
 import codegen
 import symad as sa
 from codegen import ArgumentError, Kernel
-from codegen.machine.storage.kernel_files import write_kernel
 from codegen.machine.storage.portable import encode
+from codegen.sealed import write_kernel
 
 Pair = namedtuple("Pair", "first second")
 POINT = np.array([0.7, -1.3, 2.1])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from codegen.machine.calls.xla_calls import HANDLER
+from codegen.machine.calls.conventions import HANDLER
 from symad.errors import ArgumentError
 
 jax = pytest.importorskip("jax")

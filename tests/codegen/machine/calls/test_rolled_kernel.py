@@ -18,7 +18,7 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.tables import Affine, table
 from codegen.ir.unroll import unroll
 from codegen.limits import limits
-from codegen.machine.calls.statistics import RegionStats
+from codegen.machine.calls.compiled import RegionStats
 from tests.support.rolled_programs import KNOWN, A, B, arrays_for, heat, momentum, pairs, random_program
 
 

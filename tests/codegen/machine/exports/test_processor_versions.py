@@ -12,8 +12,8 @@ import pytest
 import symad as sa
 from codegen.emission.emit import Form
 from codegen.engine import compile_object, link
+from codegen.machine.exports.c_interface import ASKED, in_two_versions
 from codegen.machine.exports.export import portable
-from codegen.machine.exports.processor_versions import ASKED, in_two_versions
 from codegen.processor import is_x86_64
 from tests.support.exported import needs_compiler
 

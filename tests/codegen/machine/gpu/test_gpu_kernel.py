@@ -14,7 +14,7 @@ from scipy import special
 
 import symad as sa
 from codegen.errors import ArgumentError, DeviceError, LoweringError
-from codegen.machine.gpu import driver, host_points, point_sums
+from codegen.machine.gpu import driver, host_points
 from codegen.machine.gpu.device_arrays import DeviceArray
 from codegen.machine.gpu.gpu_kernel import GpuKernel, stream_number
 from tests.support.gpu_problems import CASES, chain, several
@@ -289,7 +289,7 @@ def test_sums_do_not_depend_on_where_points_are(host_gpu: HostDriver, monkeypatc
     here, there = gpu.sum(points), gpu.sum(on_device(points))
     assert isinstance(there, DeviceArray)
     assert same(np.asarray(there), here)
-    monkeypatch.setattr(point_sums, "PART_BYTES", 3000)  # parts of 93 points
+    monkeypatch.setattr(host_points, "SUMMED_BYTES", 3000)  # parts of 93 points
     assert np.allclose(gpu.sum(points), here, rtol=1e-13)
 
 

@@ -18,7 +18,7 @@ from scipy.special import gammaln
 import symad as sa
 from codegen.errors import ArgumentError
 from codegen.machine.storage.native_code import program_bytes
-from codegen.machine.storage.own_key import SIZE, key_file, mark_of, own_key
+from codegen.machine.storage.trust import SIZE, key_file, mark_of, own_key
 from codegen.machine.stored_kernels import kernel_in
 from codegen.sealed import first_of
 from symad.compiling.native import carry_out

@@ -12,7 +12,7 @@ from codegen import compile_program, program_from_sympy
 from codegen.emission.emit import Form
 from codegen.lanes import Lanes
 from codegen.machine.kernel_text import planned
-from codegen.machine.storage.own_functions import _library, apart
+from codegen.machine.storage.program_cache import _library, apart
 from codegen.options import Options
 
 X, Y = sp.symbols("x y")
