@@ -31,8 +31,7 @@ from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loop
 from codegen.records import dataclass
 from symad.derivatives.in_code import MatrixColumns, TransformRecord, transform_of
 from symad.derivatives.loops.checkpoints import Checkpoints
-from symad.derivatives.loops.domain import restricted
-from symad.derivatives.loops.kinds import KINDS
+from symad.derivatives.loops.kinds import KINDS, restricted
 from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.selection import positions_of
 from symad.tracing.calling.function_names import argument_names

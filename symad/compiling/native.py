@@ -165,22 +165,24 @@ def carry_out(planned: CompilationPlan, *, cache: Setting = None, **options: typ
     assert chosen.program is not None
     if chosen.traced is None:
         return codegen.compile_program(chosen.program, cache=cache, planned=kept, **options)
-    return _compiled(chosen.traced, chosen.program, kept, cache, options)
+    return compile_trace(chosen.traced, chosen.program, kept, cache=cache, **options)
 
 
-def compile_trace(traced: Trace, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
-    """Compile a trace; see `compile`.
+def compile_trace(
+    traced: Trace,
+    program: Program | None = None,
+    planned: CompilationPlan | None = None,
+    *,
+    cache: Setting = None,
+    **options: typing.Unpack[OptionFields],
+) -> Kernel:
+    """Compile a trace, whose program may be given; see `compile`.
 
     >>> from symad.tracing.trace import trace
     >>> compile_trace(trace(lambda x, y: x * y, 0.0, 0.0))(2.0, 3.0)
     6.0
     """
-    return _compiled(traced, to_program(traced), None, cache, options)
-
-
-def _compiled(
-    traced: Trace, program: Program, planned: CompilationPlan | None, cache: Setting, options: OptionFields
-) -> Kernel:
+    program = to_program(traced) if program is None else program
     pack, unpack = _containers(traced, skeleton(traced))
     stage("graph", traced.text)
     try:
@@ -249,25 +251,21 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
     instances = Instances(function, lambda bound, roots: _jitted(bound, options, roots), KERNELS)
 
     def call(*args: Any, **keywords: Any) -> Any:
-        if not keywords:
-            entry = kernels.at_hand.get(_types_of(args))
-            if entry is not None and entry[1].unchanged():
-                return entry[0](*args)
-        else:
+        if keywords:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
-        key = _plain_key(args)
-        if key is None:
-            leaves, structure = containers.flatten_exactly(args)
-            if any(isinstance(leaf, Traced) for leaf in leaves):
-                return function(*args)  # inside a transform: it is traced like any other function
-            if args and instances.takes(args[0]):
-                return instances.of(args[0])(*args[1:])
-            static = {k: arg for k, arg in enumerate(args) if isinstance(arg, STATIC)}
-            if 0 < len(static) < len(args):
-                return variants.of(static)(*[arg for k, arg in enumerate(args) if k not in static])
-            key = structure, tuple(map(_kind, leaves))
+        entry = kernels.at_hand.get(_types_of(args))
+        if entry is not None and entry[1].unchanged():
+            return entry[0](*args)
+        leaves, structure = containers.flatten_exactly(args)
+        if any(isinstance(leaf, Traced) for leaf in leaves):
+            return function(*args)  # inside a transform: it is traced like any other function
+        if args and instances.takes(args[0]):
+            return instances.of(args[0])(*args[1:])
+        static = {k: arg for k, arg in enumerate(args) if isinstance(arg, STATIC)}
+        if 0 < len(static) < len(args):
+            return variants.of(static)(*[arg for k, arg in enumerate(args) if k not in static])
         try:
-            run = kernels.of(key, args)
+            run = kernels.of((structure, tuple(map(_kind, leaves))), args)
         except Exception as error:
             leave_out_ours(error)
             raise
@@ -304,7 +302,7 @@ class _Kernels:
             self._kernels.move_to_end(key)
             if len(self._kernels) > KERNELS:
                 self._kernels.popitem(last=False)
-            if _plain_key(args) is not None:
+            if all(map(_is_plain, args)):
                 self.at_hand[_types_of(args)] = entry
         return entry[0]
 
@@ -321,18 +319,8 @@ def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(met)
 
 
-def _plain_key(args: tuple[Any, ...]) -> Any:
-    """Return the key of arguments that are numbers and arrays, which most are; None for any other."""
-    key: list[Any] = []
-    for arg in args:
-        kind = type(arg)
-        if kind is np.ndarray and arg.dtype.kind != "O":
-            key.append((arg.shape, arg.dtype.kind))
-        elif kind in _NUMBERS:
-            key.append(())
-        else:
-            return None
-    return tuple(key)
+def _is_plain(arg: Any) -> bool:
+    return type(arg) in _NUMBERS or (type(arg) is np.ndarray and arg.dtype.kind != "O")
 
 
 def _kind(leaf: Any) -> Any:

@@ -24,7 +24,7 @@ from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once
 from codegen.matrices.matrix_loops import asks_library, only_whole
-from codegen.pricing.price import Halves, halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
+from codegen.pricing.price import halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
 from codegen.pricing.price_table import Price, Way, cheapest
 from codegen.processor import vector_bits
 from codegen.stages import allowed, stage
@@ -44,8 +44,7 @@ from symad.compiling.candidates import (
     written_operations,
 )
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy, time_text
-from symad.compiling.replayed import can_be_replayed, replayed
-from symad.compiling.shared_traces import traces
+from symad.compiling.shared_traces import can_be_replayed, replayed, traces
 from symad.derivatives.in_code import TransformRecord
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.modes import record
@@ -174,12 +173,9 @@ class _Search:
     def traced_again(self) -> Trace:
         if self.options.without_loops:
             return trace(self.base, *self.args, max_paths=self.options.max_paths, freeze=True)
-        return self.with_loops(arrays=self.arrays)
-
-    def with_loops(self, *, arrays: bool) -> StructuredTrace:
         return traced_with_loops(
-            self.base, self.args, self.options.max_paths, self.options.checkpoints, arrays=arrays, at_once=self.at_once,
-            matrix=self.makes_matrix,
+            self.base, self.args, self.options.max_paths, self.options.checkpoints, arrays=self.arrays,
+            at_once=self.at_once, matrix=self.makes_matrix,
         )  # fmt: skip
 
     @property
@@ -350,7 +346,8 @@ class _Search:
         lanes, halves = columns_at_once(program), halves_of(program)
         once, per_column = halves.once.total(), halves.columns.total()
         executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
-        self.written_out = _written_out(program, halves)
+        rows, entries = halves.written_out, len(program.outputs[0].rows) * columns
+        self.written_out = Candidate("straight", rows.total(), rows.total(), rows_work(rows, entries).price)
         return Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
 
     def no_sweep_of(self, executed: int, few: int | None, loops: Candidate | None, others: Sequence[Price]) -> str:
@@ -361,10 +358,9 @@ class _Search:
             return f"{few} columns take {time_text(least)} at least"
         if executed <= LARGEST_SWEEP or loops is None or self.by_columns(loops):
             return ""
-        wins = Price(CLEARLY * USUAL * least, 0.0).total() < loops.price.total()
-        return (
-            "" if wins and executed <= LARGEST_CLEAR_SWEEP else f"its function has more than {LARGEST_SWEEP} operations"
-        )
+        if executed <= LARGEST_CLEAR_SWEEP and Price(CLEARLY * USUAL * least, 0.0).total() < loops.price.total():
+            return ""
+        return f"its function has more than {LARGEST_SWEEP} operations"
 
     def unrolled(self, loops: Candidate | None) -> Candidate | None:
         """Straight lines, priced as the loops written out; None without loops, or where they may be far fewer."""
@@ -429,13 +425,6 @@ def _chosen(ways: Sequence[Candidate]) -> Candidate:
         return ways[0]
     way = cheapest({candidate.way: candidate.price for candidate in ways})
     return next(candidate for candidate in ways if candidate.way == way)
-
-
-def _written_out(program: Program, halves: Halves) -> Candidate:
-    """Return the estimate of a sweep with every column written out."""
-    output, rows = program.outputs[0], halves.written_out
-    size = rows.total()
-    return Candidate("straight", size, size, rows_work(rows, len(output.rows) * program.inputs[-1].size).price)
 
 
 _TRANSFORMS: dict[str, Callable[[Function, TransformRecord], Function]] = {

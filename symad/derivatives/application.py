@@ -1,31 +1,113 @@
-"""Apply a transform to a user's function: arguments, structures, checks."""
+"""Apply a transform to a user's function: arguments, structures, checks; the result's name, recipe and storage."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import wraps
-from typing import Any
+from itertools import count
+from typing import Any, get_args
 
 import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
 from codegen.limits import check_bytes, machine_memory
-from symad.derivatives import modes
-from symad.derivatives.array_linear import ArrayLinear
-from symad.derivatives.level import Level, carry, deliver
-from symad.derivatives.linear import Linear
+from codegen.options import check_names
+from symad.derivatives.elimination import dense
+from symad.derivatives.in_code import TransformRecord, noted
+from symad.derivatives.level import Level, in_level
 from symad.derivatives.selection import Selection
-from symad.errors import ArgumentError
-from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.scope import Scope, independent_traces, innermost_scope, open_scope
-from symad.tracing.calling.user_place import written_at
-from symad.tracing.control.array_graph import ArrayGraph, array_graph
+from symad.derivatives.signatures import P, R
+from symad.errors import ArgumentError, UncompiledWarning
+from symad.tracing.calling.function_names import check_function, name_of
+from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.transformed_function import Transformed
+from symad.tracing.calling.user_place import is_symad, written_at
 from symad.tracing.values.node_trees import Nodes, Tree, lift
-from symad.tracing.values.sparse_matrix import Entries, SparseMatrix, in_order, pattern_of
+from symad.tracing.values.sparse_matrix import Entries, SparseMatrix, Triangle, in_order, pattern_of
 
 Function = Callable[..., Any]
+
+MANY = 100  # calls on numbers
+
+
+def known_options(transform: Callable[P, R]) -> Callable[P, R]:
+    """Return a transform that refuses an option which it does not have by the name of the nearest one.
+
+    >>> @known_options
+    ... def smoothed(f, *, window=3):
+    ...     return f
+    >>> smoothed(abs, windwo=5)
+    Traceback (most recent call last):
+        ...
+    codegen.errors.ArgumentError: windwo=...: there is no such option; did you mean window?
+    """
+    names = tuple(inspect.signature(transform).parameters)
+
+    @wraps(transform)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        if not options.keys() <= set(names):
+            check_names(options, names)
+        result = transform(*args, **options)
+        if isinstance(result, Transformed) and result.made_by is None:
+            result.made_by = checked, args, options
+        return result
+
+    return checked
+
+
+def described(apply: Function, f: Function, what: str, recipe: TransformRecord | None = None) -> Function:
+    """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
+    check_function(f)
+    transformed: Any = Transformed.of(public_api(_counted(apply, f"the {what} of {name_of(f)}")), f)
+    transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
+    transformed.__doc__ = f"The {what} of {name_of(f)}."
+    return transformed if recipe is None else noted(transformed, recipe)
+
+
+def _counted(apply: Function, what: str) -> Function:
+    """Return a function that tells a user who calls it a hundred times on numbers that `jit` exists."""
+    calls = count(1)
+
+    def counted(*args: Any, **keywords: Any) -> Any:
+        by_user = innermost_scope() is None and not is_symad(sys._getframe(3).f_code.co_filename)
+        if by_user and next(calls) == MANY:
+            warnings.warn(
+                f"{what} was called {MANY} times, and is not compiled: sa.jit(...) of it compiles it at the first call",
+                UncompiledWarning, stacklevel=4,
+            )  # fmt: skip
+        return apply(*args, **keywords)
+
+    return wraps(apply)(counted)
+
+
+def in_level_of_arrays_or_elements(chosen: Selection, compose: Callable[[Level], Any], arrays: bool) -> Any:
+    """Return what is made in a level with array nodes, where it may have some; element by element if that is None."""
+    result = in_level(chosen.arguments, chosen.names, compose) if arrays else None
+    return in_level(chosen.arguments, chosen.names, compose, arrays=False) if result is None else result
+
+
+def storage_of(sparse: bool | Triangle, format: Format) -> Format | None:
+    """Return the format of a sparse matrix, None for a dense one; ArgumentError for a format that cannot be."""
+    check_choice("format", format, get_args(Format))
+    if format != "coo" and not sparse:
+        raise ArgumentError(f"format={format!r} of a dense matrix", do="ask for a sparse one: sparse=True")
+    return format if sparse else None
+
+
+def close_matrix(level: Level, entries: Entries, outputs: Tree, chosen: Selection, storage: Format | None) -> Any:
+    """Return the entries of a matrix (outputs x parameters) as a SparseMatrix, or as dense blocks without a format."""
+    shape = (len(outputs.flat), len(level.parameters.flat))
+    if storage is None:
+        return close_blocks(level, dense(level.build, entries, shape), outputs, chosen)
+    places = in_order(entries, storage)
+    data = Tree(containers.flatten(0)[1], [np.array([entries[place] for place in places], dtype=np.int64)])
+    (values,) = level.close(data)
+    return SparseMatrix(values, pattern_of(places, shape, storage))
 
 
 def check_dense(f: Function, matrix_name: str, rows: int, columns: int) -> None:
@@ -37,51 +119,6 @@ def check_dense(f: Function, matrix_name: str, rows: int, columns: int) -> None:
         do="ask for its entries with sparse=True, or for products with it (hvp, jvp, vjp)",
         at_most=machine_memory(),
     )
-
-
-class LinearFunction:
-    """A pushforward or pullback: a linear map that may be called after its level closed, also at deeper levels."""
-
-    def __init__(
-        self, level: Level, linear: Linear | ArrayLinear, source: Tree, target: Tree, *, pullback: bool
-    ) -> None:
-        self._scope, self._linear, self._source, self._target = level.scope, linear, source, target
-        self._pullback = pullback
-
-    def __call__(self, *values: Any) -> Any:
-        """Return the image of tangents (one argument for each primal) or of one cotangent."""
-        around, parent = innermost_scope(), self._scope.parent
-        if parent is not None:
-            parent.check_open()
-            if around is None or around.graph is not parent.graph:
-                raise independent_traces()  # a number would be the answer, without its derivative in that parent
-        # outside every level on a graph of its own, so that many calls do not make the traced one grow
-        with open_scope() as scope:
-            if isinstance(self._linear, ArrayLinear) and (around is None or isinstance(around.arrays, ArrayGraph)):
-                scope.arrays = array_graph(scope)
-            linear = self._linear if scope.graph is self._scope.graph else self._moved(scope)
-            return self._apply(scope, linear, values)
-
-    def _apply(self, scope: Scope, linear: Linear | ArrayLinear, values: tuple[Any, ...]) -> Any:
-        if self._pullback and len(values) != 1:
-            raise ArgumentError(f"a pullback called with {len(values)} arguments", do="pass one cotangent")
-        seed, role = (values[0], "cotangent") if self._pullback else (values, "tangents")
-        seeds = fitting(scope, self._source, seed, role)
-        return deliver(scope, self._target.refill(modes.push(scope, linear, seeds.nodes)))
-
-    def _moved(self, around: Scope) -> Linear | ArrayLinear:
-        """Return the map with its coefficients as constants of another graph (it was made outside that trace)."""
-        if isinstance(self._linear, ArrayLinear):
-            self._linear = self._linear.with_numbers(self._scope.graph, self._scope.values)
-            return self._linear
-        edges = [edge for _, row in self._linear.rows for edge in row]
-        nodes = {node for coefficient, _, guard in edges for node in (coefficient, guard) if node is not None}
-        moved = carry(self._scope, sorted(nodes), around.graph)
-        there: dict[int | None, int | None] = {None: None, **{node: moved[node] for node in nodes}}
-        rows = tuple(
-            (target, tuple((there[c], source, there[g]) for c, source, g in row)) for target, row in self._linear.rows
-        )
-        return replace(self._linear, rows=rows, level=0)  # no level of that graph
 
 
 def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
@@ -159,11 +196,3 @@ def close_blocks(level: Level, matrix: Nodes, outputs: Tree, selection: Selectio
     inner = [selection.as_asked(containers.unflatten(level.parameters.structure, group)) for group in grouped]
     container = containers.unflatten(outputs.structure, inner)
     return selection.as_asked(container) if outputs is level.parameters else container
-
-
-def close_sparse(level: Level, entries: Entries, shape: tuple[int, int], format: Format) -> SparseMatrix:
-    """Return sparse entries as a SparseMatrix of values for the code around the level."""
-    places = in_order(entries, format)
-    data = Tree(containers.flatten(0)[1], [np.array([entries[place] for place in places], dtype=np.int64)])
-    (values,) = level.close(data)
-    return SparseMatrix(values, pattern_of(places, shape, format))

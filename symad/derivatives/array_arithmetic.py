@@ -6,9 +6,8 @@ absent element, with which nothing is computed.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from codegen.ir.matrix_operation import MatrixOperation
 from symad.graph.absent_numbers import ABSENT, there
 from symad.graph.array_operands import ArrayNode, Kind, OperandAccess, result_of
 from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.array_graph import LEAST
 from symad.tracing.values.array import Array
@@ -28,71 +28,15 @@ from symad.tracing.values.node_operands import nodes_of
 Carriers: TypeAlias = NDArray[Any]  # nodes, or numbers
 
 
-class ArrayArithmetic(ABC):
-    """Operations on arrays of nodes, or of numbers, in which every element is there."""
-
-    absent: Any
-    of_numbers: ClassVar[bool]  # arrays may be changed in place, and absent elements computed with and left out
-
-    @abstractmethod
-    def there(self, values: Carriers) -> NDArray[np.bool_]:
-        """Return which elements are no structural zeros."""
-
-    @abstractmethod
-    def number(self, value: float) -> Carriers:
-        """Return a number."""
-
-    def settled(self, values: Carriers) -> Carriers:
-        """Return values of which none is a structural zero by its place, as the number 0 where it is one by number."""
-        return values
-
-    @abstractmethod
-    def plus(self, left: Carriers, right: Carriers) -> Carriers:
-        """Return sums."""
-
-    @abstractmethod
-    def times(self, coefficient: Carriers, values: Carriers) -> Carriers:
-        """Return products."""
-
-    @abstractmethod
-    def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
-        """Return the sums along axes."""
-
-    @abstractmethod
-    def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
-        """Return as many sums, to which each value is added at its place; every place has one."""
-
-    @abstractmethod
-    def running(self, terms: Carriers) -> Carriers:
-        """Return the sums along the first axis, after each term."""
-
-    @abstractmethod
-    def product(self, left: Carriers, right: Carriers) -> Carriers:
-        """Return products of matrices."""
-
-    @abstractmethod
-    def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
-        """Return the only result of an operation on whole matrices, flat."""
-
-    @abstractmethod
-    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
-        """Return a function of each element, in NumPy's words."""
-
-    @abstractmethod
-    def known(self, numbers: NDArray[Any]) -> Carriers:
-        """Return constants."""
-
-
-class NodeArithmetic(ArrayArithmetic):
+class NodeArithmetic:
     """Operations that add nodes to a graph: array nodes, where it has them."""
 
-    build: Builder
-
-    absent = np.int64(-1)
-    of_numbers = False
+    absent: Any = np.int64(-1)
+    of_numbers = False  # else arrays may be changed in place, and absent elements computed with and left out
 
     def __init__(self, build: Builder) -> None:
-        self.build, self.graph = build, build.graph
+        self.build: Builder = build
+        self.graph: Graph = build.graph
 
     def there(self, values: Carriers) -> NDArray[np.bool_]:
         """Return which elements are no structural zeros."""
@@ -101,6 +45,10 @@ class NodeArithmetic(ArrayArithmetic):
     def number(self, value: float) -> Carriers:
         """Return a number."""
         return np.array(self.build.number(value))
+
+    def settled(self, values: Carriers) -> Carriers:
+        """Return values of which none is a structural zero by its place, as the number 0 where it is one by number."""
+        return values
 
     def plus(self, left: Carriers, right: Carriers) -> Carriers:
         """Return sums."""
@@ -115,7 +63,7 @@ class NodeArithmetic(ArrayArithmetic):
         return reduce(self.graph, op.add, terms, axes)
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
-        """Return as many sums, to which each value is added at its place."""
+        """Return as many sums, to which each value is added at its place; every place has one."""
         writer = loops_on(self.graph)
         if len(values) >= LEAST and writer is not None and writer.on_numbers:
             return self.graph.arrays.add("scatter", (count,), [values], places=places)
@@ -134,11 +82,11 @@ class NodeArithmetic(ArrayArithmetic):
         return matmul(self.graph, left, right)
 
     def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
-        """Return the only result of an operation on whole matrices."""
+        """Return the only result of an operation on whole matrices, flat."""
         return self.graph.arrays.matrices(operation, operands)[0]
 
     def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
-        """Return a function of each element."""
+        """Return a function of each element, in NumPy's words."""
         scope = innermost_scope()
         assert scope is not None
         return nodes_of(function(*[Array(value, scope) for value in values]), scope)
@@ -169,14 +117,12 @@ class GuardedArithmetic(NodeArithmetic):
         return self.graph.arrays.add("settled", values.shape, [values]) if self._may_lack(values) else values
 
     def plus(self, left: Carriers, right: Carriers) -> Carriers:
-        """Return sums."""
         lacks = self._may_lack(left), self._may_lack(right)
         kind: Kind = "plus" if any(lacks) else "add"
         total = self.graph.arrays.add(kind, np.broadcast_shapes(left.shape, right.shape), [left, right])
         return self._noted(total) if all(lacks) else total
 
     def times(self, coefficient: Carriers, values: Carriers) -> Carriers:
-        """Return products."""
         if coefficient.size == 1 and int(coefficient.flat[0]) == self.build.one:
             return values
         shape = np.broadcast_shapes(coefficient.shape, values.shape)
@@ -187,12 +133,10 @@ class GuardedArithmetic(NodeArithmetic):
         return self._add("times", shape, coefficient, values)
 
     def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
-        """Return the sums along axes."""
         kept = tuple([n for k, n in enumerate(terms.shape) if k not in axes])
         return self._added(terms, lambda part: self.graph.arrays.add("total", kept, [part], places=np.array(axes)))
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
-        """Return as many sums, to which each value is added at its place."""
         return self._added(values, lambda values: super(GuardedArithmetic, self).scattered(values, places, count))
 
     def _added(self, values: Carriers, add: Callable[[Carriers], Carriers]) -> Carriers:
@@ -215,52 +159,47 @@ class GuardedArithmetic(NodeArithmetic):
         return any(node.first in self._guarded for node in self.graph.arrays.reading(values).array_nodes)
 
 
-class NumberArithmetic(ArrayArithmetic):
-    """NumPy's operations."""
+class NumberArithmetic:
+    """The same by NumPy."""
 
-    absent = ABSENT
+    absent: Any = ABSENT
     of_numbers = True
 
     def there(self, values: Carriers) -> NDArray[np.bool_]:
-        """Return which elements are no structural zeros."""
         return there(values)
 
     def number(self, value: float) -> Carriers:
-        """Return a number."""
         return np.array(value)
 
+    def settled(self, values: Carriers) -> Carriers:
+        return values
+
     def plus(self, left: Carriers, right: Carriers) -> Carriers:
-        """Return sums."""
         return np.asarray(np.add(left, right))
 
     def times(self, coefficient: Carriers, values: Carriers) -> Carriers:
-        """Return products."""
         return np.asarray(np.multiply(coefficient, values))
 
     def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
-        """Return the sums along axes."""
         return np.asarray(np.add.reduce(terms, axis=axes))
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
-        """Return as many sums, to which each value is added at its place."""
         return np.bincount(places, values, count)
 
     def running(self, terms: Carriers) -> Carriers:
-        """Return the sums along the first axis, after each term."""
         return np.asarray(np.add.accumulate(terms, axis=0))
 
     def product(self, left: Carriers, right: Carriers) -> Carriers:
-        """Return products of matrices."""
         return np.asarray(np.matmul(left, right))
 
     def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
-        """Return the only result of an operation on whole matrices."""
         return existing_numbers(operation, operands)[0]
 
     def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
-        """Return a function of each element."""
         return np.asarray(function(*values))
 
     def known(self, numbers: NDArray[Any]) -> Carriers:
-        """Return constants."""
         return numbers
+
+
+ArrayArithmetic: TypeAlias = NodeArithmetic | NumberArithmetic

@@ -21,8 +21,7 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers, GuardedArithmetic
 from symad.derivatives.array_carried import Activity, Carried
-from symad.derivatives.array_edges import array_edges
-from symad.derivatives.array_quotients import LogDivisors
+from symad.derivatives.array_edges import LogDivisors, array_edges
 from symad.derivatives.array_rows import (
     ArrayEdge,
     ArrayRow,
@@ -36,7 +35,7 @@ from symad.derivatives.array_rows import (
     SumRow,
     check_values,
 )
-from symad.derivatives.matrix_derivatives import values_read
+from symad.derivatives.matrix_factors import values_read
 from symad.errors import RuleError
 from symad.graph.absent_numbers import ties
 from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, Question, result_of, spread
@@ -336,7 +335,6 @@ class InNumbers(Linearization):
     """Makes rows whose coefficients are numbers: those of array nodes at once, of other nodes in the end."""
 
     def linear(self) -> ArrayLinear:
-        """Return the linear map; RuleError when an active operand has no derivative."""
         compute(self.graph, [self.outputs], self.values)
         return super().linear()
 
@@ -363,14 +361,12 @@ class InNumbers(Linearization):
         return where_holds(coefficient, source, guard)
 
     def numbers(self, reading: OperandAccess) -> NDArray[Any]:
-        """Return the numbers of an operand."""
         return self.number_of(reading)
 
     def constants(self, numbers: NDArray[np.float64]) -> Carriers:
         return numbers
 
     def ask(self, reading: OperandAccess, question: Question) -> None:
-        """Ask something of the numbers of an operand, which may raise an error."""
         question(np.asarray(self.number_of(reading)))
 
 
@@ -397,5 +393,4 @@ class ForAnyNumbers(Linearization):
         return self.by.present(guard, self.by.number(1) if coefficient is None else coefficient)
 
     def shared(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
-        """Return the row of the largest or smallest elements, with the shares of all."""
         return ExtremumRow(array, terms, self.by.shares(terms, array))

@@ -15,8 +15,7 @@ from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers
 from symad.derivatives.array_carried import Carried
 from symad.derivatives.matrix_algebra import Algebra, Places
-from symad.derivatives.matrix_derivatives import pulled, pushed
-from symad.derivatives.matrix_factors import has_equal_values
+from symad.derivatives.matrix_factors import has_equal_values, pulled, pushed
 from symad.errors import RuleError
 from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, spread
 
@@ -67,7 +66,6 @@ class EachRow(ArrayRow):
     edges: tuple[ArrayEdge, ...]
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangents."""
         for edge in self.edges:
             complete = tangents.is_complete(edge.source)
             terms = tangents.times(edge.coefficient, tangents.at(edge.source), self.target.shape, complete=complete)
@@ -76,7 +74,6 @@ class EachRow(ArrayRow):
             tangents.put(self.target, terms, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangents to those of the operands."""
         complete = self.target.first not in cotangents.partial
         for edge in self.edges:
             cotangent = cotangents.of(self.target)
@@ -86,11 +83,9 @@ class EachRow(ArrayRow):
             cotangents.add(edge.source, terms, complete=complete and edge.holds is None)
 
     def coefficients(self) -> list[Carriers]:
-        """Return the coefficients of the row."""
         return [edge.coefficient for edge in self.edges if edge.coefficient is not None]
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
-        """Return the row with others."""
         edges = self.edges
         return replace(
             self, edges=tuple(e if e.coefficient is None else replace(e, coefficient=next(coefficients)) for e in edges)
@@ -105,7 +100,6 @@ class SingleRow(ArrayRow):
     edges: tuple[tuple[Carriers | None, int | OperandAccess], ...]  # coefficient, source
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangent."""
         for coefficient, source in self.edges:
             value = tangents.singles.get(source) if isinstance(source, int) else tangents.at(source)
             if value is not None:
@@ -114,7 +108,6 @@ class SingleRow(ArrayRow):
                 )
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangent to those of the operands."""
         value = cotangents.singles.get(self.target)
         if value is not None:
             for coefficient, source in self.edges:
@@ -125,11 +118,9 @@ class SingleRow(ArrayRow):
                     cotangents.add(source, scaled)
 
     def coefficients(self) -> list[Carriers]:
-        """Return the coefficients of the row."""
         return [coefficient for coefficient, _ in self.edges if coefficient is not None]
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
-        """Return the row with others."""
         return SingleRow(self.target, tuple([(None if c is None else next(coefficients), s) for c, s in self.edges]))
 
 
@@ -141,7 +132,6 @@ class SumRow(ArrayRow):
     terms: OperandAccess
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangents."""
         values = tangents.at(self.terms)
         if values is not None:
             complete = tangents.is_complete(self.terms)
@@ -149,7 +139,6 @@ class SumRow(ArrayRow):
             tangents.put(self.target, total, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangents to those of the terms."""
         cotangent = cotangents.of(self.target)
         if cotangent is not None:
             complete = self.target.first not in cotangents.partial
@@ -170,12 +159,10 @@ class ExtremumRow(ArrayRow):
     holds: NDArray[np.bool_] | None = None
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangents."""
         shared = self._shared(tangents, tangents.at(self.terms))
         tangents.put(self.target, tangents.summed(shared))
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangents to those of the terms."""
         cotangents.add(self.terms, self._shared(cotangents, cotangents.of(self.target)))
 
     def _shared(self, carried: Carried, values: Carriers | None) -> Carriers | None:
@@ -191,11 +178,9 @@ class RunningRow(ArrayRow):
     terms: OperandAccess
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangents."""
         tangents.put(self.target, self._running(tangents, tangents.at(self.terms), 1))
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangents to those of the terms."""
         cotangents.add(self.terms, self._running(cotangents, cotangents.of(self.target), -1))
 
     def _running(self, carried: Carried, values: Carriers | None, step: int) -> Carriers | None:
@@ -213,7 +198,6 @@ class ScatterRow(ArrayRow):
     places: Nodes
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangents."""
         values = tangents.at(self.terms)
         if values is not None:
             values = spread(values, self.places.shape)
@@ -222,7 +206,6 @@ class ScatterRow(ArrayRow):
             tangents.put_some(self.target, tangents.by.scattered(values[there], numbers, len(different)), different)
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangents to those of the terms."""
         cotangent = cotangents.of(self.target)
         cotangents.add(self.terms, None if cotangent is None else cotangent.ravel()[self.places])
 
@@ -238,7 +221,6 @@ class ProductRow(ArrayRow):
     right: Carriers | None
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangents."""
         left, right = map(tangents.at, self.sides)
         if left is not None and self.right is not None:
             left = spread(left, self.sides[0].shape)
@@ -258,7 +240,6 @@ class ProductRow(ArrayRow):
         return np.flatnonzero(there.any(axis=tuple(k for k in range(there.ndim) if k != there.ndim + axis)))
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangents to those of the sides."""
         own, by = cotangents.of(self.target), cotangents.by
         if own is None:
             return
@@ -279,7 +260,6 @@ class MatrixRow(ArrayRow):
     read: tuple[Carriers, ...]
 
     def push(self, tangents: Carried) -> None:
-        """Give the node its tangents."""
         moving = {k: its for k, operand in enumerate(self.operands) if (its := tangents.at(operand)) is not None}
         if moving and self.target.matrix is not None:
             tangents_in = {k: spread(tangents.filled(its), self.operands[k].shape).ravel() for k, its in moving.items()}
@@ -288,7 +268,6 @@ class MatrixRow(ArrayRow):
             tangents.put(self.target, tangents_out[number])
 
     def pull(self, cotangents: Carried) -> None:
-        """Add the node's cotangents to those of the operands."""
         cotangent = cotangents.of(self.target)
         if cotangent is not None and self.target.matrix is not None:
             numbers = [k for k, moves in enumerate(self.moves) if moves]
@@ -300,11 +279,9 @@ class MatrixRow(ArrayRow):
                 cotangents.add(self.operands[k], whole)
 
     def coefficients(self) -> list[Carriers]:
-        """Return the coefficients of the row."""
         return list(self.read)
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
-        """Return the row with others."""
         return replace(self, read=tuple([next(coefficients) for _ in self.read]))
 
 

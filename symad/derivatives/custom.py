@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, overload
 
 import numpy as np
@@ -81,7 +81,7 @@ def custom_derivative(
         primals = plain_values(scope, arguments) if opaque else wrap(scope, arguments)
         result = lift_result(scope, plain(*primals), name_of(plain))
         refuse_captured(scope, result.flat, arguments.flat, name_of(plain))
-        return wrap(scope, ruled(scope, result, arguments, derivative, name_of(plain)))
+        return wrap(scope, _CustomRule(scope.graph, arguments, result, derivative, name_of(plain)).ruled())
 
     return apply
 
@@ -112,7 +112,7 @@ def plain_values(scope: Scope, tree: Tree) -> Any:
 
 def refuse_captured(scope: Scope, results: Sequence[int], arguments: Sequence[int], name: str) -> None:
     """Raise ArgumentError when results depend on an open level otherwise than through the arguments."""
-    parameters = {node for around in scope.chain() for node in around.parameters}
+    parameters = open_parameters(scope)
     if not parameters.isdisjoint(dependencies(scope.graph, results, parameters | set(arguments)) - set(arguments)):
         raise ArgumentError(
             f"{name} uses a traced value that is none of its arguments",
@@ -120,6 +120,16 @@ def refuse_captured(scope: Scope, results: Sequence[int], arguments: Sequence[in
             why="its rule says nothing about that value, whose derivative would be lost",
             do="pass the value as an argument",
         )
+
+
+def open_parameters(scope: Scope) -> set[int]:
+    """Return the parameters of all open levels."""
+    return {node for around in scope.chain() for node in around.parameters}
+
+
+def differentiated_in(scope: Scope, arguments: Tree) -> set[int]:
+    """Return what may be differentiated in: the parameters of open levels, and arguments that are no numbers."""
+    return open_parameters(scope) | {node for node in arguments.flat if node not in scope.graph.atoms}
 
 
 def dependencies(graph: Graph, results: Sequence[int], ends: set[int], *, elements: bool = False) -> set[int]:
@@ -144,33 +154,22 @@ def dependencies(graph: Graph, results: Sequence[int], ends: set[int], *, elemen
     return reached
 
 
-def ruled(scope: Scope, result: Tree, arguments: Tree, derivative: Function | None, name: str) -> Tree:
-    """Return the result with a rule in place of its derivative."""
-    graph = scope.graph
-    operands = [node for node in arguments.flat if node not in graph.atoms]
-    rule = _CustomRule(graph, arguments, operands, result, derivative, name)
-    nodes = [
-        graph.ruled(value, operands, lambda k, number=number: rule.partial(number, k))  # type: ignore[misc]
-        for number, value in enumerate(result.flat)
-    ]
-    return result.refill(nodes)
-
-
 class _CustomRule:
     """The partial derivatives of one application, made when the first one is asked for."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        arguments: Tree,
-        operands: Sequence[int],
-        result: Tree,
-        derivative: Function | None,
-        name: str,
-    ) -> None:
-        self._graph, self._arguments, self._operands, self._result = graph, arguments, operands, result
+    def __init__(self, graph: Graph, arguments: Tree, result: Tree, derivative: Function | None, name: str) -> None:
+        self._graph, self._arguments, self._result = graph, arguments, result
+        self._operands = [node for node in arguments.flat if node not in graph.atoms]
         self._derivative, self._name, self._place = derivative, name, user_place()
         self._partials: list[dict[int, int]] | None = None
+
+    def ruled(self) -> Tree:
+        """Return the result with this rule in place of its derivative."""
+        nodes = [
+            self._graph.ruled(value, self._operands, partial(self.partial, number))
+            for number, value in enumerate(self._result.flat)
+        ]
+        return self._result.refill(nodes)
 
     def partial(self, number: int, position: int) -> int | None:
         """Return the partial derivative of result `number` in an operand."""

@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
 
+import numpy as np
+
 from symad.derivatives.level import Kind, note
 from symad.derivatives.linear import Linear, Term, scale, settle, total, totals
 from symad.graph.builder import Builder
+from symad.tracing.values.node_trees import Nodes
 
 Entries = dict[tuple[int, int], int]
 
@@ -141,6 +144,14 @@ class _Edges:
         kind: Kind = "cotangent" if mode == "rev" else "tangent"
         note("eliminated", self.build.graph, self.linear.level, self.start, self.linear, mode, kind, entries)
         return entries
+
+
+def dense(build: Builder, entries: Entries, shape: tuple[int, int]) -> Nodes:
+    """Return the full matrix of nodes from its entries; a structural zero becomes the number 0."""
+    matrix = np.full(shape, build.zero, dtype=np.int64)
+    for place, node in entries.items():
+        matrix[place] = node
+    return matrix
 
 
 def _eliminated(edges: _Edges, order: list[int], mode: str) -> Entries:

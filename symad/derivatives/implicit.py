@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
-from symad.derivatives.custom import dependencies, plain_values
-from symad.derivatives.elimination import Entries, forward
+from symad.derivatives.custom import dependencies, differentiated_in, plain_values
+from symad.derivatives.elimination import Entries, dense, forward
 from symad.derivatives.level import deliver
 from symad.derivatives.linear import linearize
 from symad.derivatives.solvers import Matrix, fixed_point_iteration, newton
 from symad.derivatives.symbolic_equations import (
     SymbolicEquation,
     called,
+    check_shapes,
     checked,
     has_symbols,
     in_kernel,
@@ -175,9 +176,8 @@ def _symbolic_solution(
 
 def _operands(scope: Scope, arguments: Tree, residual: Sequence[int], trial: Sequence[int]) -> list[int]:
     """Return the arguments, and the parameters of open levels that the residual captures."""
-    parameters = {node for around in scope.chain() for node in around.parameters}
-    known = {node for node in arguments.flat if node not in scope.graph.atoms}
-    reached = dependencies(scope.graph, residual, parameters | known | set(trial), elements=True)
+    ends = differentiated_in(scope, arguments) | set(trial)
+    reached = dependencies(scope.graph, residual, ends, elements=True)
     return sorted(reached - set(trial))
 
 
@@ -209,7 +209,7 @@ class Equation:
         """Return the nodes of y: numbers with the rule of the implicit function theorem."""
         graph = self.scope.graph
         values = lift(self.scope, root, containers.paths(root, "the solver's result"))
-        self._check(values)
+        check_shapes(self.f, values, self.start)
         numbers = [graph.number(float(value)) for value in values_of_nodes(graph, values.flat, self.scope.values)]
         trial = self.start.refill([graph.alias(number) for number in numbers])
         residual = self._traced(trial)
@@ -226,17 +226,8 @@ class Equation:
         self.scope.parameters = y.nodes  # derivatives inside f keep nodes that depend on y
         value = call(self.f, lambda: (wrap(self.scope, y), *wrap(self.scope, self.arguments)))
         result = lift_result(self.scope, value, name_of(self.f))
-        self._check(result)
+        check_shapes(self.f, result, self.start)
         return result
-
-    def _check(self, result: Tree) -> None:
-        if not result.is_like(self.start):
-            raise ArgumentError(
-                f"{name_of(self.f)} or its solver returned shapes {result.shapes}",
-                where=user_place(),
-                why=f"the unknown has shapes {self.start.shapes}",
-                do="return one equation for each unknown, in the structure of initial",
-            )
 
     def _accept(self, y: Sequence[int], residual: Sequence[int], tolerance: float) -> None:
         """Raise ConvergenceError unless the solution is a root: the residual in units of y is small."""
@@ -273,10 +264,7 @@ def _implicit(
     `factor` multiplies their derivatives.
     """
     rule = _ImplicitRule(graph, operands, factor)
-    nodes = [
-        graph.ruled(number, operands, lambda k, row=row: rule.partial(row, k))  # type: ignore[misc]
-        for row, number in enumerate(numbers)
-    ]
+    nodes = [graph.ruled(number, operands, partial(rule.partial, row)) for row, number in enumerate(numbers)]
     rule.equation = nodes, residual_of(nodes)
     return nodes
 
@@ -311,10 +299,10 @@ class _ImplicitRule:
         entries = forward(build, linearize(build, residual, [*y, *self._operands]))
         left = {place: node for place, node in entries.items() if place[1] < size}
         right = {(row, column - size): node for (row, column), node in entries.items() if column >= size}
-        constants = _dense(build, right, (size, len(self._operands)))
+        constants = dense(build, right, (size, len(self._operands)))
         with open_scope(graph=graph) as scope:
             if size <= IN_GRAPH:
-                matrix = wrap_array(_dense(build, left, (size, size)), scope)
+                matrix = wrap_array(dense(build, left, (size, size)), scope)
                 derivatives = np.linalg.solve(matrix, -wrap_array(constants, scope))
                 if self._factor is not None:
                     derivatives = derivatives * from_nodes(np.array(self._factor, dtype=np.int64), scope)
@@ -342,14 +330,6 @@ def _pattern(left: Entries, right: Entries, shape: tuple[int, ...]) -> NDArray[n
         steps = steps @ steps  # paths of twice the length
     pattern: NDArray[np.bool_] = steps @ nonzero
     return pattern
-
-
-def _dense(build: Builder, entries: Entries, shape: tuple[int, int]) -> Nodes:
-    """Return nodes of a matrix, the number 0 for its structural zeros."""
-    matrix = np.full(shape, build.zero, dtype=np.int64)
-    for place, node in entries.items():
-        matrix[place] = node
-    return matrix
 
 
 def _row_sums(build: Builder, rows: Sequence[dict[int, int]], constants: Sequence[int], z: list[int]) -> list[int]:

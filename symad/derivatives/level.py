@@ -96,11 +96,6 @@ def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None
         events.append(Event(step, graph, level, start, len(graph), transform, detail))
 
 
-def listening() -> bool:
-    """Whether `note` has a listener."""
-    return _events.get() is not None
-
-
 def _transform() -> str:
     """Return the transform that opened a level: our outermost function, up to the user's code or the level around."""
     name = ""

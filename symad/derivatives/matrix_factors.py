@@ -1,4 +1,4 @@
-"""Rules of QR, eigenvalues and singular values in terms of `matrix_algebra`.
+"""Rules of QR, eigenvalues and singular values in terms of `matrix_algebra`, and the table of all matrix operations.
 
 Matrices are stored by columns, as LAPACK has them (`codegen.ir.matrix_operation`): read row by row they are transposed,
 and so are the formulas here. Eigenvalues or singular values that differ by at most n eps of the largest count as equal:
@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import add, mul, neg, sub
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.matrix_operation import MatrixOperation
+import symad.derivatives.matrix_algebra as algebra
+from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 from symad.derivatives.matrix_algebra import Algebra, Places, Value, axes_of, of_both
+
+Part = TypeVar("Part")
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -254,3 +257,55 @@ def _tall_backward(
     moved = by.multiplied((n, n, m), _total(by, terms), left)
     moved = moved if outside is None else by.map(add, moved, outside)
     return by.multiplied((n, n, m), right, moved), np.arange(m * n)
+
+
+# ---- tangents and cotangents of all matrix operations but products
+
+# Kinds whose rules read the first operand
+_OF_OPERANDS: tuple[MatrixKind, ...] = ("solve", "triangular", "determinant", "log_determinant", "exponential")
+_OF_RESULTS = frozenset({"log_determinant", "exponential"})  # whose rules read no result
+
+
+def values_read(operation: MatrixOperation, operands: Sequence[Part], results: Sequence[Part]) -> list[Part]:
+    """Return those of operands and results that the rule of an operation reads, in its order."""
+    first = [operands[0]] if operation.kind in _OF_OPERANDS else []
+    return [*first, *(() if operation.kind in _OF_RESULTS else results)]
+
+
+def pushed(
+    by: Algebra[Value],
+    operation: MatrixOperation,
+    read: Sequence[Value],
+    tangents: Mapping[int, Value],
+    targets: Collection[int],
+) -> dict[int, Value]:
+    """Return the tangents of some results, by their numbers, from those of operands."""
+    if len(operation.operands) > 1:
+        return {0: algebra.solution_forward(by, operation, read, tangents)}
+    tangents_out: dict[int, Value] = _FORWARD[operation.kind](by, operation, read, tangents[0], targets)
+    return tangents_out
+
+
+def pulled(
+    by: Algebra[Value],
+    operation: MatrixOperation,
+    read: Sequence[Value],
+    cotangents: Mapping[int, Value],
+    targets: Collection[int],
+) -> dict[int, tuple[Value, Places]]:
+    """Return the cotangents of some operands, by their numbers, and which of their entries have these."""
+    if len(operation.operands) > 1:
+        return algebra.solution_backward(by, operation, read, cotangents[0], targets)
+    return {0: _BACKWARD[operation.kind](by, operation, read, cotangents)}
+
+
+_FORWARD: dict[MatrixKind, Callable[..., Any]] = {
+    "qr": qr_forward, "eigen": eigen_forward, "singular": singular_forward,
+    "determinant": algebra.determinant_forward, "log_determinant": algebra.determinant_forward,
+    "cholesky": algebra.cholesky_forward, "exponential": algebra.exponential_forward,
+}  # fmt: skip
+_BACKWARD: dict[MatrixKind, Callable[..., Any]] = {
+    "qr": qr_backward, "eigen": eigen_backward, "singular": singular_backward,
+    "determinant": algebra.determinant_backward, "log_determinant": algebra.determinant_backward,
+    "cholesky": algebra.cholesky_backward, "exponential": algebra.exponential_backward,
+}  # fmt: skip

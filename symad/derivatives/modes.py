@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.bound import bound
+from codegen.limits import check
 from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import GuardedArithmetic, NodeArithmetic, NumberArithmetic
 from symad.derivatives.array_linear import ArrayLinear, ForAnyNumbers, InNumbers, Linearization
@@ -263,9 +265,50 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
     return cheapest(build.graph, "Hessian", ways, parameters, mode, nodes_of=dict.values)
 
 
-def dense(level: Level, entries: Entries, shape: tuple[int, int]) -> Nodes:
-    """Return the full matrix of nodes from its entries; a structural zero becomes the number 0."""
-    matrix = np.full(shape, level.build.zero, dtype=np.int64)
-    for place, node in entries.items():
-        matrix[place] = node
-    return matrix
+ARRAY_NODE = 8  # cost of an array node for each image, in operations on one element with their derivatives
+WRITTEN_OUT = frozenset({"solve", "triangular", "determinant", "log_determinant", "cholesky"})  # if need be
+WIDE = 64  # elements of the largest array; without one this large, no matrix is made by array nodes
+
+Direction = Literal["auto", "fwd", "rev"]
+
+
+def array_jacobian(level: Level, result: Tree, direction: Direction | None = "auto") -> Nodes:
+    """Return the matrix of nodes (outputs x parameters) of a level that has array nodes.
+
+    "fwd" computes a column for each parameter, "rev" a row for each output, "auto" the fewer of both.
+    """
+    outputs, parameters = result.nodes.size, level.parameters.nodes.size
+    linear = linear_map(level, result)
+    if direction == "rev" or (direction == "auto" and outputs < parameters):
+        return _images(level, linear.transpose(), outputs, parameters)
+    return _images(level, linear, parameters, outputs).T
+
+
+def array_hessian(level: Level, gradient: Tree) -> Nodes:
+    """Return the Hessian of a scalar result whose gradient is given, as a matrix of nodes: forward over reverse."""
+    return _images(level, linear_map(level, gradient), gradient.nodes.size, gradient.nodes.size)
+
+
+def _images(level: Level, linear: Linear | ArrayLinear, count: int, size: int) -> Nodes:
+    """Return the images of unit vectors, one in each row; a function called on numbers carries numbers."""
+    assert isinstance(linear, ArrayLinear)
+    graph, outside = level.scope.graph, level.scope.parent is None
+    by = NumberArithmetic() if outside else NodeArithmetic(level.build)
+    linear = linear.with_numbers(graph, level.scope.values) if outside else linear
+    images: NDArray[Any] = np.empty((count, size), dtype=np.float64 if outside else np.int64)
+    for k in range(count):
+        check("computing the columns of a matrix")
+        images[k] = linear.image(by, np.where(np.arange(count) == k, by.number(1), by.absent))
+    return constants(graph, images) if outside else images
+
+
+def is_cheaper(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:
+    """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
+    inputs, outputs, arrays = level.parameters.nodes.size, result.nodes.size, level.scope.graph.arrays
+    own_nodes = arrays.nodes[level.arrays_before :]
+    if any(node.matrix is not None and node.matrix.kind not in WRITTEN_OUT for node in own_nodes):
+        return True
+    if all(node.size < WIDE for node in own_nodes):
+        return False
+    images = {"fwd": inputs, "rev": outputs, "hessian": inputs}.get(direction or "auto", min(inputs, outputs))
+    return images * len(own_nodes) * ARRAY_NODE < arrays.operations(level.arrays_before)

@@ -12,6 +12,7 @@ operands, and has both answers within the interval, is refused.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -23,13 +24,14 @@ from numpy.typing import NDArray
 import codegen.heads as heads
 from codegen.ir.program import needed
 from codegen.special_heads import gammasgn
-from symad.derivatives.custom import dependencies
+from symad.derivatives.custom import dependencies, differentiated_in
 from symad.derivatives.elimination import forward
 from symad.derivatives.level import deliver
 from symad.derivatives.linear import linearize
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.calling.scope import Scope, open_scope
@@ -40,6 +42,7 @@ from symad.tracing.values.node_trees import Tree, lift, lift_arguments, lift_res
 
 Function = Callable[..., Any]
 Finder = Callable[[Callable[[float], float], float, float], float]
+Ends = list[tuple[int, int | None]]  # the alias of each bound, and the integrand there; None at a plain number
 
 # The formula of Gauss and Kronrod with 21 places, of which every second one is of Gauss's with 10.
 _PLACES = (
@@ -112,92 +115,109 @@ class _Integrand:
         size = float(np.abs(weights) @ np.abs(numbers))
         if not abs(weights @ numbers - value) <= _AGREES * size + 1e-300:
             _not_exact(name_of(self.f), abs(weights @ numbers - value))
-        self.watch.check_asked(list(self.nodes.values()), self._active(), name_of(self.f))
-        at_ends = []
+        active = differentiated_in(self.scope, self.arguments)
+        self.watch.check_asked(list(self.nodes.values()), active, name_of(self.f))
+        at_ends: Ends = []
         for end in self.ends:
             place = graph.alias(end)
             is_number = end in graph.atoms
             at_ends.append((place, None if is_number else self.at(from_nodes(np.array(place), self.scope))))
         nodes = [self.nodes[t] for t in places]
-        reached = self._operands([*nodes, *[node for _, node in at_ends if node is not None]])
-        family = _Family(self, sorted(reached - {place for place, _ in at_ends}), weights, gauss)
-        return family.node_of(value, nodes, at_ends)
-
-    def _operands(self, nodes: Sequence[int]) -> set[int]:
-        """Return the arguments, and the parameters of open levels that the integrand captures."""
-        return dependencies(self.scope.graph, nodes, self._active(), elements=True)
-
-    def _active(self) -> set[int]:
-        """Return what may be differentiated in: the arguments and the parameters of open levels."""
-        parameters = {node for around in self.scope.chain() for node in around.parameters}
-        return parameters | {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
+        operands = operands_of(graph, nodes, at_ends, active)
+        family = _OnNumbers(self.watch, name_of(self.f), operands, weights, gauss)
+        return family.node_of(graph.number(value), graph.number(1), nodes, at_ends)
 
 
-class _Family:
-    """What all derivatives of an integral share: the operands, and the formula."""
+def operands_of(graph: Graph, nodes: Sequence[int], at_ends: Ends, active: set[int]) -> list[int]:
+    """Return what an integrand depends on, at the places and at the bounds, but for the places themselves."""
+    present = [node for _, node in at_ends if node is not None]
+    return sorted(dependencies(graph, [*nodes, *present], active, elements=True) - {place for place, _ in at_ends})
 
-    def __init__(self, integrand: _Integrand, reached: list[int], weights: Any, gauss: Any) -> None:
-        self.scope, self.watch = integrand.scope, integrand.watch
-        self.name = name_of(integrand.f)
-        self.reached, self.weights, self.gauss = reached, weights, gauss
-        self.build = Builder(self.scope.graph)
 
-    def node_of(self, value: float, nodes: list[int], at_ends: list[tuple[int, int | None]]) -> int:
-        """Return the node of an integral, from its value and the integrand's nodes at the places and the bounds."""
-        graph = self.scope.graph
-        bounds = [k for k, (_, node) in enumerate(at_ends) if node is not None]
-        operands = [*self.reached, *[at_ends[k][0] for k in bounds]]
-        rule = _IntegralRule(self, nodes, at_ends, bounds)
-        return graph.ruled(graph.number(value), operands, rule.partial)
+class Integrals(ABC):
+    """What all derivatives of an integral share, which are integrals again: the operands, and how to integrate."""
 
-    def summed(self, nodes: list[int]) -> float:
-        """Return the integral of nodes at the places, whose error is small enough."""
-        numbers = self.watch.numbers(nodes)
-        value, size = float(self.weights @ numbers), float(np.abs(self.weights) @ np.abs(numbers))
-        if not abs(self.gauss @ numbers - value) <= _ENOUGH * size + 1e-300:
-            _not_exact(f"a derivative of {self.name}", abs(self.gauss @ numbers - value))
-        return value
+    graph: Graph
+    operands: list[int]
+
+    @abstractmethod
+    def check(self, nodes: list[int]) -> None:
+        """Refuse an integrand that jumps at a place that depends on the operands."""
+
+    @abstractmethod
+    def summed(self, integrands: list[list[int]]) -> tuple[list[int], int]:
+        """Return the nodes of integrals, each of an integrand at the places, and that of a factor of derivatives."""
+
+    def node_of(self, value: int, factor: int, nodes: list[int], at_ends: Ends) -> int:
+        """Return the node of an integral, from its value and the integrand's nodes at the places and the bounds.
+
+        The factor multiplies its derivatives.
+        """
+        rule = _IntegralRule(self, factor, nodes, at_ends)
+        bounds = [place for place, node in at_ends if node is not None]
+        return self.graph.ruled(value, [*self.operands, *bounds], rule.partial)
 
 
 class _IntegralRule:
     """The derivatives of an integral: integrals of derivatives, and the integrand at the bounds."""
 
-    def __init__(
-        self, family: _Family, nodes: list[int], at_ends: list[tuple[int, int | None]], bounds: list[int]
-    ) -> None:
-        self.family, self.nodes, self.at_ends, self.bounds = family, nodes, at_ends, bounds
-        self.inner: dict[int, int | None] | None = None
+    def __init__(self, family: Integrals, factor: int, nodes: list[int], at_ends: Ends) -> None:
+        self.family, self.factor, self.nodes, self.at_ends = family, factor, nodes, at_ends
+        self.at_bounds = [(k, node) for k, (_, node) in enumerate(at_ends) if node is not None]
+        self.inner: dict[int, int] | None = None
 
     def partial(self, position: int) -> int | None:
         """Return the derivative of the integral in an operand."""
-        family = self.family
-        count = len(family.reached)
+        count = len(self.family.operands)
         if position >= count:
-            k = self.bounds[position - count]
-            node = self.at_ends[k][1]
-            assert node is not None
-            return node if k else family.build.neg(node)
+            build, (k, node) = Builder(self.family.graph), self.at_bounds[position - count]
+            return build.mul(node if k else build.neg(node), self.factor)
         if self.inner is None:
             self.inner = self._derivatives()
         return self.inner.get(position)
 
-    def _derivatives(self) -> dict[int, int | None]:
+    def _derivatives(self) -> dict[int, int]:
         """Return the derivatives in all operands that the integrand depends on, computed at once."""
-        family, build = self.family, self.family.build
-        family.watch.check_choices(self.nodes, set(family.reached), family.name)
-        present = [(place, node) for place, node in self.at_ends if node is not None]
-        held = [place for place, _ in present]
-        outputs = [*self.nodes, *[node for _, node in present]]
-        entries = forward(build, linearize(build, outputs, [*family.reached, *held]))
-        partials: dict[int, int | None] = {}
-        for k in range(len(family.reached)):
-            column = [entries.get((row, k), build.zero) for row in range(len(outputs))]
-            if all(node == build.zero for node in column):
-                continue
-            nodes, last = column[: len(self.nodes)], iter(column[len(self.nodes) :])
+        family, build, count = self.family, Builder(self.family.graph), len(self.nodes)
+        family.check(self.nodes)
+        outputs = [*self.nodes, *[node for _, node in self.at_bounds]]
+        inputs = [*family.operands, *[self.at_ends[k][0] for k, _ in self.at_bounds]]
+        entries = forward(build, linearize(build, outputs, inputs))
+        columns = {
+            k: [entries.get((row, k), build.zero) for row in range(len(outputs))] for k in range(len(family.operands))
+        }
+        columns = {k: column for k, column in columns.items() if any(node != build.zero for node in column)}
+        if not columns:
+            return {}
+        values, factor = family.summed([column[:count] for column in columns.values()])
+        derivatives: dict[int, int] = {}
+        for (k, column), value in zip(columns.items(), values, strict=True):
+            last = iter(column[count:])
             ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
-            partials[k] = family.node_of(family.summed(nodes), nodes, ends)
-        return partials
+            derivatives[k] = build.mul(family.node_of(value, factor, column[:count], ends), self.factor)
+        return derivatives
+
+
+class _OnNumbers(Integrals):
+    """Integrals by a formula whose places are fixed."""
+
+    def __init__(self, watch: _Answers, name: str, operands: list[int], weights: Any, gauss: Any) -> None:
+        self.graph, self.watch, self.name, self.operands = watch.graph, watch, name, operands
+        self.weights, self.gauss = weights, gauss
+
+    def check(self, nodes: list[int]) -> None:
+        self.watch.check_choices(nodes, set(self.operands), self.name)
+
+    def summed(self, integrands: list[list[int]]) -> tuple[list[int], int]:
+        """Return the integrals, whose errors are small enough."""
+        sums: list[int] = []
+        for nodes in integrands:
+            numbers = self.watch.numbers(nodes)
+            value, size = float(self.weights @ numbers), float(np.abs(self.weights) @ np.abs(numbers))
+            if not abs(self.gauss @ numbers - value) <= _ENOUGH * size + 1e-300:
+                _not_exact(f"a derivative of {self.name}", abs(self.gauss @ numbers - value))
+            sums.append(self.graph.number(value))
+        return sums, self.graph.number(1)
 
 
 def _refined(f: Callable[[float], float], low: float, high: float, points: Sequence[float]) -> tuple[Any, Any, Any]:
@@ -215,7 +235,7 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
         left, right, piece = waiting.pop()
         middle, half = (left + right) / 2, (right - left) / 2
         inner = middle + half * places_and_weights[0]
-        places, stretch = _unfolded(inner, *piece)
+        places, stretch = unfolded(inner, *piece, (math.isinf(piece[0]), math.isinf(piece[1])))
         numbers = np.array([f(t) for t in places.tolist()])
         weights, gauss = (half * part * stretch for part in places_and_weights[1:])
         total = max(total, float(np.abs(weights) @ np.abs(numbers)))
@@ -229,19 +249,20 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
     return places.tolist(), sign * weights, sign * gauss
 
 
-def _unfolded(s: Any, low: float, high: float) -> tuple[Any, Any]:
+def unfolded(s: Any, low: Any, high: Any, infinite: tuple[bool, bool]) -> tuple[Any, Any]:
     """Return the places of an interval that places of a finite one stand for, and how much wider it is.
 
     A finite interval is mapped from [0, 1] with places that crowd at the ends: a root there, and its derivative, become
     smooth.
     """
-    if math.isfinite(low) and math.isfinite(high):
-        return low + (high - low) * smoothed(s)[0], (high - low) * smoothed(s)[1]
-    if math.isinf(low) and math.isinf(high):
-        return s / (1 - s * s), (1 + s * s) / (1 - s * s) ** 2
-    if math.isinf(high):
-        return low + s / (1 - s), 1 / (1 - s) ** 2
-    return high + s / (1 + s), 1 / (1 + s) ** 2
+    match infinite:
+        case True, True:
+            return s / (1 - s * s), (1 + s * s) / (1 - s * s) ** 2
+        case False, True:
+            return low + s / (1 - s), 1 / (1 - s) ** 2
+        case True, False:
+            return high + s / (1 + s), 1 / (1 + s) ** 2
+    return low + (high - low) * smoothed(s)[0], (high - low) * smoothed(s)[1]
 
 
 def smoothed(u: Any) -> tuple[Any, Any]:

@@ -27,7 +27,7 @@ from functools import lru_cache
 import sympy as sp
 
 from codegen.ir.program import Head
-from symad.derivatives.level import listening, note
+from symad.derivatives.level import is_noting, note
 from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total, totals
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -67,7 +67,7 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})
     second = SecondPartials(build, set(weights.position))
     heads = build.graph.heads
-    heard = listening()
+    heard = is_noting()
     for target, edges in reversed(order):
         if target in weights.table:
             weights.push(target, edges)
@@ -93,17 +93,12 @@ def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term
         collected = terms.pop(target, None)
         if collected is None:
             continue  # differentiated through (see derivative_form)
-        adjoint = collected[0] if len(collected) == 1 else total(build, collected)
+        adjoint = total(build, collected)
         if adjoint[1] is None and vanishes(build, adjoint[0], target):
             continue
         adjoint_of[target] = adjoint
         for coefficient, source, guard in edges:
-            as_it_is = coefficient is None and guard is None
-            term = adjoint if as_it_is else scale(build, adjoint, coefficient, guard)
-            if source in terms:
-                terms[source].append(term)
-            else:
-                terms[source] = [term]
+            terms.setdefault(source, []).append(scale(build, adjoint, coefficient, guard))
     return adjoint_of
 
 
@@ -133,12 +128,11 @@ class _Weights:
         build, insert = self.build, self.insert
         for other, weight in totals(build, self.table.pop(target, {})).items():
             for place, (coefficient, source, guard) in enumerate(edges):
-                as_it_is = coefficient is None and guard is None
-                pushed = weight if as_it_is else scale(build, weight, coefficient, guard)
+                pushed = scale(build, weight, coefficient, guard)
                 if other != target:  # the diagonal receives it twice, once for each order of the pair
                     insert(source, other, scale(build, pushed, build.two, None) if source == other else pushed)
                     continue
-                insert(source, source, pushed if as_it_is else scale(build, pushed, coefficient, guard))
+                insert(source, source, scale(build, pushed, coefficient, guard))
                 for coefficient2, source2, guard2 in edges[:place]:
                     insert(source, source2, scale(build, pushed, coefficient2, guard2))
 

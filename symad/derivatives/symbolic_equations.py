@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.derivatives.elimination import forward
+from symad.derivatives.elimination import dense, forward
 from symad.derivatives.linear import linearize
 from symad.errors import ArgumentError, TraceError
 from symad.graph.builder import Builder
@@ -26,7 +26,7 @@ from symad.tracing.values.array import wrap as wrap_array
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.known_numbers import is_symbolic
 from symad.tracing.values.node_operands import nodes_of
-from symad.tracing.values.node_trees import Nodes, Tree, lift_result, wrap
+from symad.tracing.values.node_trees import Tree, lift_result, wrap
 
 Function = Callable[..., Any]
 
@@ -74,16 +74,10 @@ class SymbolicEquation:
     def residual(self, y: Sequence[int]) -> list[int]:
         """Return F at y, one node for each unknown."""
         result = self.tree(self.f, y)
-        if not result.is_like(self.start):
-            raise ArgumentError(
-                f"{name_of(self.f)} or its solver returned shapes {result.shapes}",
-                where=user_place(),
-                why=f"the unknown has shapes {self.start.shapes}",
-                do="return one equation for each unknown, in the structure of initial",
-            )
+        check_shapes(self.f, result, self.start)
         if self.held is None:
             return result.flat
-        scope = _innermost()
+        scope = current_scope()
         unknowns, values = (wrap_array(np.array(nodes, dtype=np.int64), scope) for nodes in (y, result.flat))
         kept: list[int] = nodes_of(np.where(self.held[0], unknowns - self.held[1], values), scope).tolist()
         return kept
@@ -94,25 +88,35 @@ class SymbolicEquation:
 
     def at(self, y: Any) -> Any:
         """Return F at a vector of all unknowns, as a vector."""
-        scope = _innermost()
+        scope = current_scope()
         return wrap_array(np.array(self.residual(nodes_of(y, scope).ravel().tolist()), dtype=np.int64), scope)
 
-    def number_at(self, y: Any) -> Any:
-        """Return F of one unknown, at a number."""
-        scope = _innermost()
-        (node,) = self.residual(nodes_of(y, scope).ravel().tolist())
+    def number_at(self, y: Any, f: Function | None = None) -> Any:
+        """Return F of one unknown, or another function of all unknowns, as a number."""
+        scope = current_scope()
+        nodes = nodes_of(y, scope).ravel().tolist()
+        (node,) = self.residual(nodes) if f is None else self.tree(f, nodes).flat
         return from_nodes(np.array(node, dtype=np.int64), scope)
 
     def linearized(self, y: Any) -> tuple[Any, Any]:
         """Return F and dF/dy at a vector of all unknowns."""
-        scope = _innermost()
+        scope = current_scope()
         graph, build = scope.graph, Builder(scope.graph)
         trial = [graph.alias(node) for node in nodes_of(y, scope).ravel().tolist()]
         residual = self.residual(trial)
-        matrix: Nodes = np.full((len(trial), len(trial)), build.zero, dtype=np.int64)
-        for place, node in forward(build, linearize(build, residual, trial)).items():
-            matrix[place] = node
+        matrix = dense(build, forward(build, linearize(build, residual, trial)), (len(trial), len(trial)))
         return wrap_array(np.array(residual, dtype=np.int64), scope), wrap_array(matrix, scope)
+
+
+def check_shapes(f: Function, result: Tree, unknown: Tree) -> None:
+    """Raise ArgumentError unless an equation has as many results as unknowns, in their structure."""
+    if not result.is_like(unknown):
+        raise ArgumentError(
+            f"{name_of(f)} or its solver returned shapes {result.shapes}",
+            where=user_place(),
+            why=f"the unknown has shapes {unknown.shapes}",
+            do="return one equation for each unknown, in the structure of initial",
+        )
 
 
 def called(f: Function, arguments: Callable[[Scope], Sequence[Any]], parameters: Sequence[int] = ()) -> Tree:
@@ -160,7 +164,7 @@ def iterated_on_symbols(equation: SymbolicEquation) -> tuple[Any, Any]:
 
 def vector(equation: SymbolicEquation) -> Any:
     """Return where the solver of an equation begins."""
-    return wrap_array(equation.start.nodes.copy(), _innermost())
+    return wrap_array(equation.start.nodes.copy(), current_scope())
 
 
 def polished(equation: SymbolicEquation, y: Any, far: float = FAR) -> tuple[Any, Any]:
@@ -190,7 +194,8 @@ def factor_of(scope: Scope, accepted: Any) -> int:
     return value if value in scope.graph.atoms else scope.graph.stopped(value)
 
 
-def _innermost() -> Scope:
+def current_scope() -> Scope:
+    """Return the innermost scope, where there is one."""
     scope = innermost_scope()
     assert scope is not None
     return scope

@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 
 from symad.derivatives.symbolic_equations import SymbolicEquation, polished, vector
-from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.written import repeated
-from symad.tracing.values.containers import from_nodes
-from symad.tracing.values.node_operands import nodes_of
 
 Function = Callable[..., Any]
 
@@ -27,14 +24,6 @@ FLAT = 1e-10  # curvature that counts as 0, relative to the largest
 LARGEST_SHIFT = 1e12  # of the Hessian, relative to its entries
 AT_BOUND = 1e-7  # how near to a bound a component is at it, relative to 1 + |bound|
 PUSHES = 1e-4  # the least slope that holds it there, relative to the largest
-
-
-def value_at(equation: SymbolicEquation, objective: Function, y: Any) -> Any:
-    """Return the objective at a vector of all unknowns, whose slope is the equation."""
-    scope = innermost_scope()
-    assert scope is not None
-    (node,) = equation.tree(objective, nodes_of(y, scope).ravel().tolist()).flat
-    return from_nodes(np.array(node, dtype=np.int64), scope)
 
 
 def descent(equation: SymbolicEquation, objective: Function, low: Any = -np.inf, high: Any = np.inf) -> Any:
@@ -53,7 +42,7 @@ def descent(equation: SymbolicEquation, objective: Function, low: Any = -np.inf,
         matrix = curvature + shift * scale * np.eye(size)
         trial = y - np.linalg.solve(matrix, slope)
         trial = trial if is_free else np.minimum(np.maximum(trial, low), high)
-        before, after = (value_at(equation, objective, place) for place in (y, trial))
+        before, after = (equation.number_at(place, objective) for place in (y, trial))
         moved = np.max(np.abs(trial - y) / (1 + np.abs(trial)))
         takes = is_positive(matrix) & ((after <= before) | (moved < 1e-9))
         ended = takes & (moved <= 1e-14) & (shift == 0)
@@ -76,7 +65,7 @@ def bounded_minimum(equation: SymbolicEquation, objective: Function, low: Any, h
     """Return a minimum between bounds, and whether it is a strict one whose bounds hold it or are far."""
     y = descent(equation, objective, low, high)
     slope, _ = equation.linearized(y)
-    at_low, at_high, is_sure = _held_at(y, slope, low, high)
+    at_low, at_high, is_sure = held_at(y, slope, low, high)
     held = at_low | at_high
     y = np.where(at_low, low, np.where(at_high, high, y))
     equation.hold(held, y)
@@ -104,7 +93,7 @@ def is_positive(matrix: Any) -> Any:
     return holds
 
 
-def _held_at(y: Any, slope: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+def held_at(y: Any, slope: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
     """Return the components at their lower and upper bound, and whether the slope decides that for all of them."""
     at_low = np.isfinite(low) & (y - low <= AT_BOUND * (1 + np.abs(np.where(np.isfinite(low), low, 0.0))))
     at_high = np.isfinite(high) & (high - y <= AT_BOUND * (1 + np.abs(np.where(np.isfinite(high), high, 0.0))))

@@ -19,17 +19,22 @@ import sympy as sp
 from codegen.heads import Alias
 from codegen.ir.program import needed
 from codegen.records import dataclass
-from symad.derivatives.custom import dependencies
-from symad.derivatives.elimination import forward
+from symad.derivatives.custom import dependencies, differentiated_in, open_parameters
 from symad.derivatives.level import deliver
-from symad.derivatives.linear import linearize
-from symad.derivatives.quadrature import JUMPS, formula, refuse_moving_choice, smoothed
-from symad.derivatives.symbolic_equations import called, factor_of
+from symad.derivatives.quadrature import (
+    JUMPS,
+    Integrals,
+    formula,
+    operands_of,
+    refuse_moving_choice,
+    smoothed,
+    unfolded,
+)
+from symad.derivatives.symbolic_equations import called, current_scope, factor_of
 from symad.errors import ArgumentError
-from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import argument_names, name_of
-from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
+from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.written import repeated
 from symad.tracing.control.written_bodies import leaves
@@ -61,12 +66,10 @@ def integral_on_symbols(
         node = _at(scope, f, arguments, variable, inside=True)
         _check_paths(scope, node, variable, name_of(f))
         at_ends = [_at_end(scope, f, arguments, end) for end in ends]
-        present = [at_end for _, at_end in at_ends if at_end is not None]
-        reached = dependencies(graph, [node, *present], _active(scope, arguments), elements=True)
-        operands = sorted(reached - {place for place, _ in at_ends} - {variable})
-        family = _Family(graph, name_of(f), variable, ends, tuple(points), operands, scope.gather is not None)
+        operands = operands_of(graph, [node], at_ends, differentiated_in(scope, arguments) - {variable})
+        family = _OnSymbols(graph, name_of(f), variable, ends, tuple(points), operands, scope.gather is not None)
         (value,), error, factor = family.integrated([node])
-        outputs = [family.node_of(value, factor, node, at_ends), error]
+        outputs = [family.node_of(value, factor, [node], at_ends), error]
         structure = lift(scope, (0.0, 0.0), ["", ""]).structure
         result: tuple[Any, Any] = deliver(scope, Tree(structure, [np.array(part, dtype=np.int64) for part in outputs]))
         return result
@@ -93,15 +96,9 @@ def _at_end(scope: Scope, f: Function, arguments: Tree, end: int) -> tuple[int, 
     return place, None if atom is not None and not isinstance(atom, sp.Symbol) else _at(scope, f, arguments, place)
 
 
-def _active(scope: Scope, arguments: Tree) -> set[int]:
-    """Return what may be differentiated in: the arguments and the parameters of open levels."""
-    parameters = {node for around in scope.chain() for node in around.parameters}
-    return parameters | {node for node in arguments.flat if node not in scope.graph.atoms}
-
-
 @dataclass(frozen=True)
-class _Family:
-    """What all derivatives of an integral share: the variable, the bounds, and the operands.
+class _OnSymbols(Integrals):
+    """Integrals over a variable between two bounds.
 
     Inside another integrand, or the body of a loop (`is_inside`), no loop is made.
     """
@@ -114,14 +111,13 @@ class _Family:
     operands: list[int]
     is_inside: bool
 
-    def node_of(self, value: int, factor: int, node: int, at_ends: list[tuple[int, int | None]]) -> int:
-        """Return the node of an integral, from its value and the integrand at the variable and at the bounds.
+    def check(self, nodes: list[int]) -> None:
+        _refuse_jumps(self.graph, nodes[0], self.variable, set(self.operands), self.name)
 
-        The factor multiplies its derivatives.
-        """
-        bounds = [k for k, (_, at_end) in enumerate(at_ends) if at_end is not None]
-        rule = _SymbolicIntegralRule(self, factor, node, at_ends, bounds)
-        return self.graph.ruled(value, [*self.operands, *[at_ends[k][0] for k in bounds]], rule.partial)
+    def summed(self, integrands: list[list[int]]) -> tuple[list[int], int]:
+        """Return the integrals, all of them in one loop."""
+        values, _, factor = self.integrated([node for (node,) in integrands], smooth=True)
+        return values, factor
 
     def integrated(self, nodes: list[int], *, smooth: bool = False) -> tuple[list[int], int, int]:
         """Return the nodes of the values, of the largest estimated error, and of 1 where all values are known.
@@ -171,25 +167,20 @@ class _Piece:
         self.moving = _moving(graph, variable, nodes)
 
     @property
-    def is_finite(self) -> bool:
-        return not any(is_plain(end) and math.isinf(end) for end in (self.low, self.high))
+    def infinite(self) -> tuple[bool, bool]:
+        """Whether the ends are infinite."""
+        return _is_at(self.low, -math.inf), _is_at(self.high, math.inf)
 
     def at(self, u: Any, smooth: Any) -> tuple[Any, Any]:
         """Return t at u, and dt/du; where `smooth` is not None but holds, closer and closer at the ends."""
-        ends = [end if is_plain(end) else 0.0 for end in (self.low, self.high)]
-        if self.is_finite:
+        if not any(self.infinite):
             if smooth is not None:
                 part, slope = (np.where(smooth, bent, plain) for bent, plain in zip(smoothed(u), (u, 1.0), strict=True))
                 return self.low + (self.high - self.low) * part, (self.high - self.low) * slope
             return self.low + (self.high - self.low) * u, self.high - self.low
-        start = -1.0 if math.isinf(ends[0]) else 0.0
-        width = (1.0 if math.isinf(ends[1]) else 0.0) - start
-        s = start + width * u
-        if start and width == 2.0:
-            return s / (1 - s * s), width * (1 + s * s) / (1 - s * s) ** 2
-        if start:
-            return self.high + s / (1 + s), width / (1 + s) ** 2
-        return self.low + s / (1 - s), width / (1 - s) ** 2
+        start, end = -1.0 * self.infinite[0], 1.0 * self.infinite[1]
+        t, slope = unfolded(start + (end - start) * u, self.low, self.high, self.infinite)
+        return t, (end - start) * slope
 
     def summed(self, u: Any, width: Any, smooth: Any = None) -> tuple[Any, Any, Any]:
         """Return the integrals over a part, the difference of two formulas, and the integrals of absolute values."""
@@ -201,8 +192,7 @@ class _Piece:
         return integral, np.abs(integral - coarse), half * np.sum(weights[:, None] * np.abs(values), axis=0)
 
     def _values(self, t: Any) -> Any:
-        scope = innermost_scope()
-        assert scope is not None
+        scope = current_scope()
         rows = [self._at(node) for node in nodes_of(t, scope).ravel().tolist()]
         return wrap_array(np.array(rows, dtype=np.int64), scope)
 
@@ -217,7 +207,7 @@ class _Piece:
     def by_steps(self, smooth: bool) -> tuple[Any, Any, Any]:
         """Return the integrals, errors and sizes, in steps whose width follows the error; NaN where they do not end."""
         nothing, is_bent = np.zeros(len(self.nodes)), None
-        if smooth and self.is_finite:
+        if smooth and not any(self.infinite):
             is_bent = ~np.all(np.isfinite(self._values(np.stack([self.low, self.high]))))
 
         def step(carry: Any) -> tuple[Any, Any]:
@@ -252,57 +242,13 @@ def _moving(graph: Graph, variable: int, nodes: list[int]) -> list[int]:
     return moving
 
 
-class _SymbolicIntegralRule:
-    """The derivatives of an integral: integrals of derivatives, and the integrand at the bounds."""
-
-    def __init__(
-        self, family: _Family, factor: int, node: int, at_ends: list[tuple[int, int | None]], bounds: list[int]
-    ) -> None:
-        self.family, self.factor, self.node, self.at_ends, self.bounds = family, factor, node, at_ends, bounds
-        self.inner: dict[int, int] | None = None
-
-    def partial(self, position: int) -> int | None:
-        """Return the derivative of the integral in an operand."""
-        count = len(self.family.operands)
-        if position >= count:
-            k = self.bounds[position - count]
-            node = self.at_ends[k][1]
-            assert node is not None
-            build = Builder(self.family.graph)
-            return build.mul(node if k else build.neg(node), self.factor)
-        if self.inner is None:
-            self.inner = self._derivatives()
-        return self.inner.get(position)
-
-    def _derivatives(self) -> dict[int, int]:
-        """Return the derivatives in all operands that the integrand depends on, all integrated at once."""
-        family, build = self.family, Builder(self.family.graph)
-        _refuse_jumps(family.graph, self.node, family.variable, set(family.operands), family.name)
-        present = [(place, node) for place, node in self.at_ends if node is not None]
-        outputs = [self.node, *[node for _, node in present]]
-        inputs = [*family.operands, *[place for place, _ in present]]
-        entries = forward(build, linearize(build, outputs, inputs))
-        columns = {
-            k: [entries.get((row, k), build.zero) for row in range(len(outputs))] for k in range(len(family.operands))
-        }
-        moving_columns = {k: column for k, column in columns.items() if any(node != build.zero for node in column)}
-        firsts = [column[0] for column in moving_columns.values()]
-        values, _, factor = family.integrated(firsts, smooth=True) if firsts else ([], 0, 0)
-        derivatives: dict[int, int] = {}
-        for (k, column), value in zip(moving_columns.items(), values, strict=True):
-            last = iter(column[1:])
-            ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
-            derivatives[k] = build.mul(family.node_of(value, factor, column[0], ends), self.factor)
-        return derivatives
-
-
 def _check_paths(scope: Scope, node: int, variable: int, name: str) -> None:
     """Raise an error for an `if` of an integrand at a place that depends on differentiated values.
 
     Conditions of an `if` hold no parameters of open levels, but what these stand for.
     """
     graph = scope.graph
-    parameters = [part for around in scope.chain() for part in around.parameters if graph.heads[part] is Alias]
+    parameters = [part for part in open_parameters(scope) if graph.heads[part] is Alias]
     _refuse_jumps(graph, node, variable, {_stripped(graph, part) for part in parameters}, name)
 
 

@@ -17,7 +17,7 @@ import codegen.heads as h
 import codegen.special_heads as s
 from codegen.ir.program import Head
 from symad.graph.builder import Builder
-from symad.rules.ranged_rules import zero
+from symad.rules.ranged_rules import refused
 
 Partial = Callable[..., int | None]
 
@@ -212,22 +212,25 @@ def student_shape(build: Builder, k: int, t: int) -> int:
     return build.sub(turned, moved)
 
 
+def _negated(partial: Partial) -> Partial:
+    """Return the derivative of 1 minus a function, or of the inverse of one."""
+    return lambda build, *operands: build.neg(partial(build, *operands))
+
+
+_GAMMA: tuple[Partial, ...] = lambda b, p, a, u: gamma_shape(b, a, u), lambda b, p, a, u: _gamma_density(b, a, u)
+_BETA: tuple[Partial, ...] = (
+    lambda b, p, *operands: beta_shape(b, True, *operands),
+    lambda b, p, *operands: beta_shape(b, False, *operands),
+    lambda b, p, *operands: _beta_density(b, *operands),
+)
 DISTRIBUTIONS: dict[Head, tuple[Partial, ...]] = {
     s.stdtr: (lambda b, p, k, t: student_shape(b, k, t), lambda b, p, k, t: student_density(b, k, t)),
-    s.gammainc: (lambda b, p, a, u: gamma_shape(b, a, u), lambda b, p, a, u: _gamma_density(b, a, u)),
-    s.gammaincc: (lambda b, p, a, u: b.neg(gamma_shape(b, a, u)), lambda b, p, a, u: b.neg(_gamma_density(b, a, u))),
-    s.betainc: (
-        lambda b, p, *operands: beta_shape(b, True, *operands),
-        lambda b, p, *operands: beta_shape(b, False, *operands),
-        lambda b, p, *operands: _beta_density(b, *operands),
-    ),
-    s.betaincc: (
-        lambda b, p, *operands: b.neg(beta_shape(b, True, *operands)),
-        lambda b, p, *operands: b.neg(beta_shape(b, False, *operands)),
-        lambda b, p, *operands: b.neg(_beta_density(b, *operands)),
-    ),
-    d.gamma_moment: (zero, _gamma_moment_shape, _gamma_moment_place),
-    d.beta_moment: (zero, zero, _beta_moment_shape(True), _beta_moment_shape(False), _beta_moment_place),
+    s.gammainc: _GAMMA,
+    s.gammaincc: tuple(map(_negated, _GAMMA)),
+    s.betainc: _BETA,
+    s.betaincc: tuple(map(_negated, _BETA)),
+    d.gamma_moment: (refused, _gamma_moment_shape, _gamma_moment_place),
+    d.beta_moment: (refused, refused, _beta_moment_shape(True), _beta_moment_shape(False), _beta_moment_place),
     d.gammaincinv: (_gamma_inverse_shape, lambda b, p, a, q: b.reciprocal(_gamma_density(b, a, p))),
     d.gammainccinv: (_gamma_inverse_shape, lambda b, p, a, q: b.neg(b.reciprocal(_gamma_density(b, a, p)))),
     d.betaincinv: (

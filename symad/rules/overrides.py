@@ -24,7 +24,7 @@ from codegen.ir.program import Head
 from symad.graph.builder import Builder, Exact, simplest
 from symad.rules import ranged_rules as ranged, special_rules as special
 from symad.rules.distribution_rules import DISTRIBUTIONS
-from symad.rules.ranged_rules import zero
+from symad.rules.ranged_rules import refused, zero
 
 Partial = Callable[..., int | None]
 Gate = tuple[int | None, int | None]  # coefficient (None is 1), guard (None is always)
@@ -201,24 +201,19 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     sp.loggamma: (lambda b, p, u: b.call(sp.digamma, log_argument(b, u)),),
     h.cbrt: (lambda b, p, u: b.reciprocal(b.mul(b.number(3), b.mul(p, p))),),  # real for u < 0
     # removable singularities
-    sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), zero),
+    sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), refused),
     sp.sinc: (lambda b, p, u: b.neg(b.call(s.spherical_jn, b.one, u)),),
-    sp.expint: (zero, _exponential_integral),
+    sp.expint: (refused, _exponential_integral),
     sp.elliptic_k: (lambda b, p, m: b.mul(b.half, b.call(h.elliptic_moment, b.one, b.one, m)),),
     sp.elliptic_e: (
         _elliptic_e_first,
         ranged.elliptic_e_in_m,
     ),
     sp.elliptic_f: (ranged.elliptic_f_in_z, ranged.elliptic_f_in_m),
-    h.elliptic_moment: (zero, zero, _elliptic_moment),
+    h.elliptic_moment: (refused, refused, _elliptic_moment),
     **special.SPECIAL,
     **DISTRIBUTIONS,
 }
-
-# Operands (orders, branches) in which no derivative exists or is known; their rows above are never asked.
-REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {
-    **special.REFUSED, sp.LambertW: (1,), sp.expint: (0,), h.elliptic_moment: (0, 1)
-}  # fmt: skip
 
 
 def _extremum(loses: Head) -> Callable[[Builder, tuple[int, ...]], list[Gate]]:

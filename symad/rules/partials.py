@@ -37,7 +37,8 @@ from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
 from symad.rules.finite import presence, vanishes
-from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
+from symad.rules.overrides import GATES, OVERRIDES
+from symad.rules.ranged_rules import refused
 from symad.rules.root_powers import PARTS, ROOTS, power_form, power_of_root, root_exponent
 
 Form = tuple[Head, tuple[int, ...]]
@@ -285,15 +286,15 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
     """
     if head is Alias and node in build.graph.rules:
         return build.graph.rules[node](position - 1) if position else None
-    if position in REFUSED_OPERANDS.get(head, ()):
-        raise _refusal(head, position, "its derivative in that operand is not an elementary or special function")
     if head is sp.Add:
         return build.one
     if head is sp.Mul:
         others = operands[:position] + operands[position + 1 :]
         zero = any(vanishes(build, other, operands[position]) for other in others)
-        return None if zero else _product_of(build, others)
+        return None if zero else build.mul(build.one, *others)
     rules = OVERRIDES.get(head) or COMPOSITES.get(head)
+    if rules is not None and rules[position] is refused:
+        raise _refusal(head, position, "its derivative in that operand is not an elementary or special function")
     if rules is not None:
         return rules[position](build, node, *operands)
     if build.graph.is_boolean(node):
@@ -336,13 +337,6 @@ def _refusal(head: Head, position: int, why: str) -> RuleError:
         why=why,
         do="keep that operand constant, or give a function whose derivative is known",
     )
-
-
-def _product_of(build: Builder, factors: tuple[int, ...]) -> int:
-    product = build.one
-    for factor in factors:
-        product = build.mul(product, factor)
-    return product
 
 
 def _merge(build: Builder, edges_of_node: list[Edge]) -> list[Edge]:

@@ -22,7 +22,11 @@ Partial = Callable[..., int | None]
 
 
 def zero(build: Builder, p: int, *operands: int) -> None:
-    """No derivative: the operand is piecewise constant, an order, or one whose derivative is refused by name."""
+    """No derivative: the operand is piecewise constant, or an exponent that is known."""
+
+
+def refused(build: Builder, p: int, *operands: int) -> None:
+    """Mark an operand (order, degree, shape, branch) whose derivative has no row; never called: an error is raised."""
 
 
 def _less(build: Builder, left: int, right: int | float | Fraction) -> int:

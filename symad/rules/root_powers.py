@@ -125,13 +125,6 @@ def _head(kind: str, inner: int, scales: int, rules: Rules) -> Head:
     return head
 
 
-def _product(build: Builder, first: int, factors: tuple[int, ...]) -> int:
-    product = first
-    for factor in factors:
-        product = build.mul(product, factor)
-    return product
-
-
 def _exponent(build: Builder, n: int) -> int:
     value = build.constant(n)
     assert isinstance(value, int)
@@ -160,7 +153,7 @@ def _slope(kind: str, inner: int, place: int) -> Callable[..., int]:
             first = build.mul(build.number(simplest(Fraction(n, 2))), below)
         else:
             first = build.mul(build.mul(exponent, roots[place]), below)
-        return _product(build, first, scales)
+        return build.mul(build.one, first, *scales)
 
     return partial
 
@@ -169,6 +162,6 @@ def _of_scale(kind: str, inner: int, place: int) -> Callable[..., int]:
     def partial(build: Builder, p: int, exponent: int, *operands: int) -> int:
         roots, scales = operands[:inner], operands[inner:]
         value = _raised(build, kind, roots, _exponent(build, exponent))
-        return _product(build, value, (*scales[:place], *scales[place + 1 :]))
+        return build.mul(build.one, value, *scales[:place], *scales[place + 1 :])
 
     return partial

@@ -11,13 +11,12 @@ from fractions import Fraction
 
 import sympy as sp
 
-import codegen.distribution_heads as d
 import codegen.heads as h
 import codegen.special_heads as s
 from codegen.ir.program import Head
 from symad.graph.builder import Builder
 from symad.rules import ranged_rules as ranged
-from symad.rules.ranged_rules import zero
+from symad.rules.ranged_rules import refused, zero
 
 Partial = Callable[..., int | None]
 
@@ -225,19 +224,19 @@ def _hyp1f1(build: Builder, p: int, a: int, b: int, u: int) -> int:
 
 SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.erfcx: (_erfcx,),
-    s.erfc_ratio: (zero, _erfc_ratio),
+    s.erfc_ratio: (refused, _erfc_ratio),
     s.dawsn: (_dawsn,),
     s.log_ndtr: (lambda b, p, u: b.call(s.normal_hazard, u),),
     s.normal_hazard: (_normal_hazard,),
-    s.faddeeva_real: (zero, _faddeeva_next(s.faddeeva_real, 1), _faddeeva_next(s.faddeeva_imag, -1)),
-    s.faddeeva_imag: (zero, _faddeeva_next(s.faddeeva_imag, 1), _faddeeva_next(s.faddeeva_real, 1)),
+    s.faddeeva_real: (refused, _faddeeva_next(s.faddeeva_real, 1), _faddeeva_next(s.faddeeva_imag, -1)),
+    s.faddeeva_imag: (refused, _faddeeva_next(s.faddeeva_imag, 1), _faddeeva_next(s.faddeeva_real, 1)),
     s.owens_t: (_owens_t_height, _owens_t_slope),
     s.gammaln: (lambda b, p, u: b.call(sp.digamma, u),),
     s.rgamma: (lambda b, p, u: ranged.reciprocal_gamma_slope(b, u),),
     s.gammasgn: (zero,),
     # psi(a) - psi(a + b) cancels for a >> b
     s.polygamma_difference: (
-        zero,
+        refused,
         lambda b, p, n, u, v: b.call(s.polygamma_difference, b.add(n, b.one), u, v),
         lambda b, p, n, u, v: b.call(sp.polygamma, b.add(n, b.one), b.add(u, v)),
     ),
@@ -256,22 +255,22 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, a, m: b.mul(p, b.call(sp.digamma, b.add(a, m))),
     ),
     s.ive: (
-        zero,
+        refused,
         ranged.scaled_bessel(
             s.ive, lambda b, p, v, u: b.sub(_neighbours(s.ive, 1)(b, v, u), b.mul(b.call(sp.sign, u), p)), first=True
         ),
     ),
     s.kve: (
-        zero,
+        refused,
         ranged.scaled_bessel(s.kve, lambda b, p, v, u: b.sub(p, _neighbours(s.kve, 1)(b, v, u)), first=False),
     ),
-    sp.besselk: (zero, ranged.bessel_k),
-    sp.jn: (zero, _spherical(sp.jn, 1, -1)),
-    sp.yn: (zero, _spherical(sp.yn, 1, -1)),
-    s.spherical_jn: (zero, _spherical(s.spherical_jn, 1, -1)),
-    s.spherical_yn: (zero, _spherical(s.spherical_yn, 1, -1)),
-    s.spherical_in: (zero, _spherical(s.spherical_in, 1, 1)),
-    s.spherical_kn: (zero, _spherical(s.spherical_kn, -1, -1)),
+    sp.besselk: (refused, ranged.bessel_k),
+    sp.jn: (refused, _spherical(sp.jn, 1, -1)),
+    sp.yn: (refused, _spherical(sp.yn, 1, -1)),
+    s.spherical_jn: (refused, _spherical(s.spherical_jn, 1, -1)),
+    s.spherical_yn: (refused, _spherical(s.spherical_yn, 1, -1)),
+    s.spherical_in: (refused, _spherical(s.spherical_in, 1, 1)),
+    s.spherical_kn: (refused, _spherical(s.spherical_kn, -1, -1)),
     s.logit: (lambda b, p, u: b.reciprocal(b.call(h.log_argument, b.mul(u, b.sub(b.one, u)))),),
     s.log_ratio: (lambda b, p, u, v: b.reciprocal(u), lambda b, p, u, v: b.neg(b.reciprocal(v))),
     s.entr: (lambda b, p, u: b.sub(b.minus_one, b.call(sp.log, u)),),
@@ -314,60 +313,34 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.tandg: (lambda b, p, u: _degree(b, b.add(b.one, b.power(p, b.two))),),
     s.cotdg: (lambda b, p, u: _degree(b, b.sub(b.minus_one, b.power(p, b.two))),),
     # SymPy divides by u**2 - 1 in the derivatives of legendre and chebyshevu: 0/0 at the ends of the interval
-    sp.legendre: (zero, _of_lower_degree(lambda b, n, u: _gegenbauer(b, n, Fraction(3, 2), u))),
-    sp.chebyshevt: (zero, _of_lower_degree(lambda b, n, u: b.mul(n, b.call(sp.chebyshevu, b.sub(n, b.one), u)))),
-    sp.chebyshevu: (zero, _of_lower_degree(lambda b, n, u: b.mul(b.two, _gegenbauer(b, n, 2, u)))),
+    sp.legendre: (refused, _of_lower_degree(lambda b, n, u: _gegenbauer(b, n, Fraction(3, 2), u))),
+    sp.chebyshevt: (refused, _of_lower_degree(lambda b, n, u: b.mul(n, b.call(sp.chebyshevu, b.sub(n, b.one), u)))),
+    sp.chebyshevu: (refused, _of_lower_degree(lambda b, n, u: b.mul(b.two, _gegenbauer(b, n, 2, u)))),
     sp.gegenbauer: (
-        zero, zero,
+        refused, refused,
         _of_lower_degree(
             lambda b, n, a, u: b.mul(b.two, a, b.call(sp.gegenbauer, b.sub(n, b.one), b.add(a, b.one), u))
         ),
     ),
-    sp.jacobi: (zero, zero, zero, _of_lower_degree(_jacobi)),
-    sp.laguerre: (zero, _of_lower_degree(lambda b, n, u: _laguerre(b, n, b.zero, u))),
-    sp.assoc_laguerre: (zero, zero, _of_lower_degree(_laguerre)),
-    sp.hermite: (zero, _hermite(sp.hermite, 2)),
-    s.hermitenorm: (zero, _hermite(s.hermitenorm, 1)),
-    s.hyp0f1: (zero, lambda b, p, c, u: b.div(b.call(s.hyp0f1, b.add(c, b.one), u), c)),
-    s.hyp1f1: (zero, zero, _hyp1f1),
-    s.hyp2f1: (zero, zero, zero, _hyp2f1),
+    sp.jacobi: (refused, refused, refused, _of_lower_degree(_jacobi)),
+    sp.laguerre: (refused, _of_lower_degree(lambda b, n, u: _laguerre(b, n, b.zero, u))),
+    sp.assoc_laguerre: (refused, refused, _of_lower_degree(_laguerre)),
+    sp.hermite: (refused, _hermite(sp.hermite, 2)),
+    s.hermitenorm: (refused, _hermite(s.hermitenorm, 1)),
+    s.hyp0f1: (refused, lambda b, p, c, u: b.div(b.call(s.hyp0f1, b.add(c, b.one), u), c)),
+    s.hyp1f1: (refused, refused, _hyp1f1),
+    s.hyp2f1: (refused, refused, refused, _hyp2f1),
     s.hyperu: (
-        zero, zero,
+        refused, refused,
         lambda b, p, a, c, u: b.neg(b.mul(a, b.call(s.hyperu, b.add(a, b.one), b.add(c, b.one), u))),
     ),
     s.ellipkm1: (ranged.ellipkm1,),
-    s.jacobi_sn: (lambda b, p, u, m: b.mul(b.call(s.jacobi_cn, u, m), b.call(s.jacobi_dn, u, m)), zero),
-    s.jacobi_cn: (lambda b, p, u, m: b.neg(b.mul(b.call(s.jacobi_sn, u, m), b.call(s.jacobi_dn, u, m))), zero),
-    s.jacobi_dn: (lambda b, p, u, m: b.neg(b.mul(m, b.call(s.jacobi_sn, u, m), b.call(s.jacobi_cn, u, m))), zero),
-    s.jacobi_am: (lambda b, p, u, m: b.call(s.jacobi_dn, u, m), zero),
+    s.jacobi_sn: (lambda b, p, u, m: b.mul(b.call(s.jacobi_cn, u, m), b.call(s.jacobi_dn, u, m)), refused),
+    s.jacobi_cn: (lambda b, p, u, m: b.neg(b.mul(b.call(s.jacobi_sn, u, m), b.call(s.jacobi_dn, u, m))), refused),
+    s.jacobi_dn: (lambda b, p, u, m: b.neg(b.mul(m, b.call(s.jacobi_sn, u, m), b.call(s.jacobi_cn, u, m))), refused),
+    s.jacobi_am: (lambda b, p, u, m: b.call(s.jacobi_dn, u, m), refused),
     s.wrightomega: (lambda b, p, u: b.div(p, b.add(b.one, p)),),
     s.spence: (ranged.spence,),
     sp.Si: (lambda b, p, u: b.call(sp.sinc, u),),  # SymPy's sin(u)/u and sinh(u)/u are 0/0 at 0
     sp.Shi: (lambda b, p, u: b.call(s.spherical_in, b.zero, u),),
 }  # fmt: skip
-
-# Operands (orders, degrees, shape parameters) in which the derivative is no function that has a row.
-REFUSED: dict[Head, tuple[int, ...]] = {
-    **dict.fromkeys(
-        (
-            s.faddeeva_real,
-            s.faddeeva_imag,
-            s.polygamma_difference,
-            s.erfc_ratio,
-            d.gamma_moment,
-            s.ive,
-            s.kve,
-            sp.besselk,
-            sp.jn,
-            sp.yn,
-        ),
-        (0,),
-    ),
-    **dict.fromkeys((s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), (0,)),
-    **dict.fromkeys((s.hermitenorm, s.hyp0f1, sp.hermite, sp.legendre), (0,)),
-    **dict.fromkeys((sp.chebyshevt, sp.chebyshevu, sp.laguerre), (0,)),
-    **dict.fromkeys((d.beta_moment, s.hyp1f1, s.hyperu), (0, 1)),
-    **dict.fromkeys((sp.assoc_laguerre, sp.gegenbauer), (0, 1)),
-    **dict.fromkeys((s.hyp2f1, sp.jacobi), (0, 1, 2)),
-    **dict.fromkeys((s.jacobi_sn, s.jacobi_cn, s.jacobi_dn, s.jacobi_am), (1,)),
-}

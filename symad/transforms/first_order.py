@@ -23,9 +23,13 @@ from symad.derivatives.application import (
     check_choice,
     check_dense,
     close_blocks,
+    close_matrix,
+    described,
+    in_level_of_arrays_or_elements,
+    known_options,
     require_scalar,
+    storage_of,
 )
-from symad.derivatives.array_matrices import array_hessian, array_jacobian, is_cheaper
 from symad.derivatives.in_code import MatrixColumns, TransformRecord, transform_of
 from symad.derivatives.kept_traces import KeptTraces
 from symad.derivatives.level import FunctionResultError, Level
@@ -35,13 +39,6 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function
 from symad.tracing.values.sparse_matrix import SparseMatrix, Triangle, triangle_of
 from symad.transforms.linear_transforms import jvp as jvp
-from symad.transforms.transformed import (
-    close_matrix,
-    described,
-    in_level_of_arrays_or_elements,
-    known_options,
-    storage_of,
-)
 
 HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
@@ -239,9 +236,9 @@ def jacobian(
             if not sparse:
                 check_dense(f, "Jacobian", result.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
-                if not is_cheaper(level, result, direction):
+                if not modes.is_cheaper(level, result, direction):
                     return None
-                return close_blocks(level, array_jacobian(level, result, direction), result, chosen)
+                return close_blocks(level, modes.array_jacobian(level, result, direction), result, chosen)
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
 
         direction = None if sparse or mode == "cross-country" else mode
@@ -309,9 +306,9 @@ def hessian(
             if not sparse:
                 check_dense(f, "Hessian", level.parameters.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
-                if not is_cheaper(level, result, "hessian"):
+                if not modes.is_cheaper(level, result, "hessian"):
                     return None
-                matrix = array_hessian(level, modes.gradient(level, result, nested=True))
+                matrix = modes.array_hessian(level, modes.gradient(level, result, nested=True))
                 return close_blocks(level, matrix, level.parameters, chosen)
             lower = modes.hessian_entries(level, result, mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)

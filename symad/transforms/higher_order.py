@@ -17,7 +17,15 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from codegen.options import check_whole
 from symad.derivatives import in_code
-from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, fitting
+from symad.derivatives.application import (
+    Function,
+    as_tuple,
+    call_scalar,
+    check_choice,
+    described,
+    fitting,
+    known_options,
+)
 from symad.derivatives.interpolation import MixedPartials, interpolation_matrix, multi_indices, place_of
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.modes import operations_of
@@ -41,7 +49,6 @@ from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.values.node_trees import Tree
 from symad.transforms.first_order import JacobianMode, grad
 from symad.transforms.linear_transforms import jvp
-from symad.transforms.transformed import described, known_options
 
 PartialsMode = Literal["auto", "fwd", "rev", "cross-country", "interpolation", "taylor", "nested"]
 LaplacianMode = Literal["auto", "collapsed", "hessian", "nested", "taylor"]

@@ -13,7 +13,7 @@ import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import SparsityPattern
 from codegen.options import check_whole
 from symad.derivatives import modes
-from symad.derivatives.application import Function, check_choice
+from symad.derivatives.application import Function, check_choice, described, known_options
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.linear import Linear
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
@@ -23,7 +23,6 @@ from symad.graph.array_values import values_of_nodes
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import trace
 from symad.transforms.first_order import JacobianMode, grad, hessian, jacobian
-from symad.transforms.transformed import described, known_options
 
 Directions = NDArray[np.float64]  # one in each column
 

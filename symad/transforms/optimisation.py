@@ -21,12 +21,20 @@ from numpy.typing import NDArray
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
 from symad.derivatives import in_code, modes
-from symad.derivatives.application import Function, call_scalar, check_choice, fitting
+from symad.derivatives.application import (
+    Function,
+    call_scalar,
+    check_choice,
+    close_matrix,
+    described,
+    fitting,
+    known_options,
+    storage_of,
+)
 from symad.derivatives.implicit import TOLERANCE, Equation, Solver, checked_solver, solve
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.derivatives.solvers import VectorLayout, least_squares, linearized, newton
-from symad.derivatives.symbolic_equations import SymbolicEquation
 from symad.derivatives.symbolic_minima import free_minimum
 from symad.errors import ArgumentError, ConvergenceError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
@@ -37,7 +45,6 @@ from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Triangle, triangle_of
 from symad.tracing.values.traced import Traced
 from symad.transforms.first_order import grad
-from symad.transforms.transformed import close_matrix, described, known_options, storage_of
 
 
 @known_options
@@ -207,7 +214,7 @@ def argmin(
         check_function(constraints, ["y", *argument_names(constraints, len(args) + 1)[1:]])
     problem = _Minimisation(f, constraints, solver)
     if constraints is None:
-        on_symbols = None if solver is not None else problem.minimum_on_symbols
+        on_symbols = None if solver is not None else partial(free_minimum, objective=f)
         return solve(problem.slope, initial, args, problem.minimum, tolerance, on_symbols)
     count = sum(np.size(leaf) for leaf in containers.flatten(constraints(initial, *args))[0])
     y, _ = solve(problem.conditions, (initial, np.zeros(count)), args, problem.constrained_minimum, tolerance)
@@ -244,10 +251,6 @@ class _Minimisation:
         minimiser = newton(equation.residual, minimiser)
         self._check(equation, initial, minimiser, 0)
         return minimiser
-
-    def minimum_on_symbols(self, equation: SymbolicEquation) -> tuple[Any, Any]:
-        """Return the minimiser in a kernel, and whether it is one."""
-        return free_minimum(equation, self.f)
 
     def constrained_minimum(self, equation: Equation, start: Any) -> Any:
         """Return the minimiser under constraints, and its multipliers."""

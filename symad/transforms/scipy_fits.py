@@ -14,8 +14,7 @@ from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
 from symad.transforms.first_order import jacfwd
-from symad.transforms.kernel_minima import minimum_on_symbols
-from symad.transforms.scipy_minima import ends_of, minimum, symbolic_start
+from symad.transforms.scipy_minima import ends_of, minimum, minimum_on_symbols, symbolic_start
 from symad.transforms.scipy_solvers import Function, is_traced_call, numbers, on_numbers, own
 
 

@@ -1,6 +1,7 @@
 """SciPy's minimisers in traced functions, differentiated as `argmin`.
 
-Bounds that the minimum lies at hold it there: these components are constants, the others the minimum of the rest.
+Bounds that the minimum lies at hold it there: these components are constants, the others the minimum of the rest. In
+kernels the methods are our own, with the same checks and a warning.
 """
 
 from __future__ import annotations
@@ -12,28 +13,39 @@ from typing import Any
 import numpy as np
 
 import symad.tracing.values.containers as containers
-from symad.derivatives.implicit import is_symbolic_call
+from symad.derivatives.implicit import TOLERANCE, is_symbolic_call, solve
+from symad.derivatives.symbolic_equations import SymbolicEquation
+from symad.derivatives.symbolic_minima import (
+    PUSHES,
+    SECTIONS,
+    STEPS,
+    bounded_minimum,
+    expanded,
+    free_minimum,
+    held_at,
+    least_between,
+    strict,
+)
 from symad.errors import ConvergenceError, TraceError
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
 from symad.transforms.first_order import grad, jacobian
-from symad.transforms.kernel_minima import minimum_of_one, minimum_on_symbols
 from symad.transforms.optimisation import argmin
-from symad.transforms.scipy_solvers import Function, is_traced_call, numbers, on_numbers, own
+from symad.transforms.scipy_solvers import Function, as_function, is_traced_call, numbers, on_numbers, own, tell
 
-_AT_BOUND = 1e-7  # how near to a bound a component is at it, relative to 1 + |bound|
+Find = Callable[[SymbolicEquation], tuple[Any, Any]]
+
 _ACTIVE = 1e-6  # how near to 0 an inequality is that may hold a minimum
-_PUSHES = 1e-4  # the least slope that holds it there, relative to the largest
 
 
 def minimum(name: str, f: Function, minimiser: Any, args: tuple[Any, ...], bounds: Any = None, **more: Any) -> Any:
     """Return the minimum that SciPy found, as an implicit function; what lies at a bound stays there."""
-    if bounds is None:
-        return argmin(f, minimiser, *args, solver=lambda objective, start: minimiser, **more)
     y = np.atleast_1d(np.asarray(minimiser, dtype=float))
-    held = _held(name, on_numbers(name, f, minimiser, args), minimiser, y, *bounds)
+    held = (
+        np.array(False) if bounds is None else _held(name, on_numbers(name, f, minimiser, args), minimiser, y, *bounds)
+    )
     if not held.any():
         return argmin(f, minimiser, *args, solver=lambda objective, start: minimiser, **more)
     if more:
@@ -53,17 +65,15 @@ def _held(name: str, plain: Function, minimiser: Any, y: Any, low: Any, high: An
     """Return which components lie at a bound, where the objective's slope holds them."""
     low, high = (np.broadcast_to(end, y.shape) for end in (low, high))
     slope = np.ravel(numbers(name, grad(plain)(minimiser)))
-    at_low = np.isfinite(low) & (y - low <= _AT_BOUND * (1 + np.abs(low)))
-    at_high = np.isfinite(high) & (high - y <= _AT_BOUND * (1 + np.abs(high)))
-    scale = _PUSHES * (1e-300 + np.max(np.abs(slope)))
-    if np.any((at_low | at_high) & (np.abs(slope) <= scale)):
+    at_low, at_high, is_sure = held_at(y, slope, low, high)
+    if not is_sure:
         raise ConvergenceError(
             f"the minimum that {name} found has no derivative",
             where=user_place(),
             why="it lies at a bound that does not hold it: on one side it moves, on the other it does not",
             do="leave that bound out",
         )
-    return np.asarray((at_low & (slope > 0)) | (at_high & (slope < 0)))
+    return np.asarray(at_low | at_high)
 
 
 def ends_of(name: str, bounds: Any) -> Any:
@@ -76,6 +86,43 @@ def ends_of(name: str, bounds: Any) -> Any:
         return np.asarray(bounds.lb, dtype=float), np.asarray(bounds.ub, dtype=float)
     pairs = [(-math.inf if low is None else low, math.inf if high is None else high) for low, high in bounds]
     return tuple(np.array(ends, dtype=float) for ends in zip(*pairs, strict=True))
+
+
+# ---- minimisers in kernels, in place of SciPy's
+
+
+def minimum_on_symbols(name: str, f: Function, start: Any, args: tuple[Any, ...], ends: Any = None) -> Any:
+    """Return the place of a minimum in a kernel, by Newton's method; what lies at a bound stays there."""
+    tell(name, "Newton's method with a part of the identity added to the Hessian", STEPS)
+    begin = 1.0 * start if holds_traced((start,)) else np.array(start, dtype=float)
+    if ends is None:
+        return _stationary(f, begin, args, lambda equation: free_minimum(equation, f))
+    low, high = (np.broadcast_to(end, np.shape(begin)) for end in ends)
+    return _stationary(f, begin, args, lambda equation: bounded_minimum(equation, f, low, high))
+
+
+def minimum_of_one(name: str, f: Function, args: tuple[Any, ...], near: Any = None, ends: Any = None) -> Any:
+    """Return the place of a minimum of one variable in a kernel, between ends or downhill of two places."""
+    tell(name, "the golden section", SECTIONS)
+    objective = as_function(f, args)
+
+    def find(equation: SymbolicEquation) -> tuple[Any, Any]:
+        low, high = expanded(objective, *(near or (0.0, 1.0))[:2]) if ends is None else ends
+        return strict(equation, np.reshape(least_between(objective, low, high), (1,)))
+
+    return _stationary(f, 1.0, args, find)
+
+
+def _stationary(
+    f: Function, begin: Any, args: tuple[Any, ...], find: Callable[[SymbolicEquation], tuple[Any, Any]]
+) -> Any:
+    def slope(y: Any, *args: Any) -> Any:
+        return grad(f)(y, *args)
+
+    return solve(slope, begin, args, lambda *_: begin, TOLERANCE, find)
+
+
+# ---- SciPy's functions
 
 
 def _scalar(f: Function) -> Function:
@@ -212,7 +259,7 @@ def _check_pushed(
     rows = numbers(name, jacobian(conditions)(ends[1]))
     multipliers, *_ = np.linalg.lstsq(rows.T, slope, rcond=None)
     size = np.abs(rows).max(axis=1)
-    if not np.all((multipliers * size)[is_inequality] > _PUSHES * np.max(np.abs([first, slope]))):
+    if not np.all((multipliers * size)[is_inequality] > PUSHES * np.max(np.abs([first, slope]))):
         raise TraceError(
             f"{name} of traced values with an inequality that just holds at its minimum",
             where=user_place(),
@@ -256,29 +303,30 @@ def minimize_scalar(
 
 def _point_only(name: str, first: Callable[..., Any], scalar: bool, bounded: bool) -> None:
     """Register a minimiser that returns the place of a minimum only."""
+    full, count = f"scipy.optimize.{name}", 2 if bounded else 1
+
+    def check(given: tuple[Any, ...], full_output: Any, keywords: dict[str, Any]) -> None:
+        if full_output or len(given) > count or keywords.get("retall"):
+            refuse_function(f"{full} with full_output= or retall=", "only the minimum is traced", "leave it out")
 
     def handler(func: Function, *given: Any, args: Any = (), full_output: Any = 0, **keywords: Any) -> Any:
-        full = f"scipy.optimize.{name}"
         args = args if isinstance(args, tuple) else (args,)
         objective = _scalar(func)
         beginning = 1.0 if scalar else np.ravel(given[0])
         if is_symbolic_call(objective, beginning, args, *given):
-            if full_output or len(given) > (2 if bounded else 1) or keywords.get("retall"):
-                refuse_function(f"{full} with full_output= or retall=", "only the minimum is traced", "leave it out")
+            check(given, full_output, keywords)
             if not scalar:
                 return minimum_on_symbols(full, objective, beginning, args)
             near = keywords.get("brack") if not bounded else None
             return minimum_of_one(full, objective, args, near, given[:2] if bounded else None)
-        start = first(*[numbers(full, value) for value in given[: 2 if bounded else 1]])
+        start = first(*[numbers(full, value) for value in given[:count]])
         if not is_traced_call(objective, start, args, *given):
             return own(name)(func, *given, args=args, full_output=full_output, **keywords)
-        if full_output or len(given) > (2 if bounded else 1) or keywords.get("retall"):
-            refuse_function(f"{full} with full_output= or retall=", "only the minimum is traced", "leave it out")
+        check(given, full_output, keywords)
         plain = on_numbers(full, objective, start, args)
-        slopes = {
-            key: on_numbers(full, f, start, args) for key, f in keywords.items() if key == "fprime" and callable(f)
-        }
-        minimiser = own(name)(plain, *[numbers(full, value) for value in given], **{**keywords, **slopes})
+        if callable(slope := keywords.get("fprime")):
+            keywords["fprime"] = on_numbers(full, slope, start, args)
+        minimiser = own(name)(plain, *[numbers(full, value) for value in given], **keywords)
         ends = (float(given[0]), float(given[1])) if bounded else None
         x = minimum(full, objective, float(minimiser) if scalar else np.asarray(minimiser), args, ends)
         return x[0] if scalar and np.ndim(x) else x

@@ -22,6 +22,7 @@ from symad.derivatives.symbolic_equations import (
     STEPS as NEWTON_STEPS,
     SymbolicEquation,
     called,
+    current_scope,
     in_kernel,
     newton_on_symbols,
     polished,
@@ -146,10 +147,7 @@ def as_function(f: Any, args: Sequence[Any]) -> Any:
         return None
 
     def at(y: Any) -> Any:
-        result = called(f, lambda _: (y, *args))
-        scope = innermost_scope()
-        assert scope is not None
-        return wrap(scope, result)
+        return wrap(current_scope(), called(f, lambda _: (y, *args)))
 
     return at
 

@@ -284,3 +284,12 @@ CASES = {
     "chain_in_two_nests": chain_in_two_nests,
     "longer_chain_in_two_nests": lambda: chain_in_two_nests(3, 2, 19),
 }
+
+
+def memory(program: RolledProgram) -> int:
+    """Return the bytes of the workspace of a program: of all its buffers but constants, inputs and outputs.
+
+    >>> memory(RolledProgram((), (), (Buffer("workspace", 10),), ()))
+    80
+    """
+    return 8 * sum(buffer.size for buffer in program.buffers if buffer.kind == "workspace")

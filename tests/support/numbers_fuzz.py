@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 import symad as sa
-from symad.derivatives import array_arithmetic, array_matrices, level
+from symad.derivatives import array_arithmetic, level, modes
 from symad.derivatives.kept_traces import KeptTraces
 from symad.tracing.control import array_graph
 from symad.tracing.numpy import solve
@@ -35,7 +35,7 @@ def array_nodes(least: int | None) -> Iterator[None]:
         else:
             for module, name in ((array_graph, "LEAST"), (array_arithmetic, "LEAST"), (solve, "FACTORIZED")):
                 stack.enter_context(patch.object(module, name, least))
-            stack.enter_context(patch.object(array_matrices, "DEARER", 0))  # dense matrices are made of them always
+            stack.enter_context(patch.object(modes, "ARRAY_NODE", 0))  # dense matrices are made of them always
         yield
 
 

@@ -3,13 +3,13 @@
 Forward: a place of a buffer is active if an active input influences it. Backward: a place has a cotangent if it is
 active and influences a place that has one. Inactive places must not be multiplied by a derivative, which may be NaN.
 Regions in a nest are visited until nothing changes, because one round reads what another wrote. Tangents and cotangents
-that are structurally zero in some repetitions only have guards (see `body_linear`) in buffers of their own: where
+that are structurally zero in some repetitions only have guards (see `body_derivatives`) in buffers of their own: where
 bodies choose between branches, where a slot meets active and other places, and at the ends of carries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, KeysView, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -20,9 +20,9 @@ from codegen.ir.matrix_operation import MOVING
 from codegen.ir.readdress import filled_before_use
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Indexed, Places, Table
-from codegen.records import dataclass
-from symad.derivatives.loops.body_derivatives import Replay, Replays
-from symad.derivatives.loops.body_linear import (
+from symad.derivatives.loops.body_derivatives import (
+    Replay,
+    Replays,
     has_gates,
     outputs_depending,
     outputs_guarded,
@@ -87,43 +87,6 @@ def _index(table: Table) -> slice | Places:
     return slice(low, high + 1, abs(table.step) or 1)
 
 
-@dataclass(frozen=True)
-class Forward:
-    """Active buffers, places and slots; which of them have guards.
-
-    `infinite` are buffers of numbers that may be infinite or NaN although all inputs are finite.
-    """
-
-    buffers: frozenset[int]
-    places: Marks
-    slots: dict[Region, tuple[int, ...]]
-    guarded: frozenset[int]
-    guarded_slots: dict[Region, tuple[int, ...]]
-    replays: Replays
-    infinite: frozenset[int]
-    infinite_slots: dict[Region, frozenset[int]]
-    zero_slots: dict[Region, frozenset[int]]
-
-    def replay(self, region: Region) -> Replay:
-        """Return the body of a region with its active slots."""
-        return self.replays.of(region.body, self.slots[region], self.infinite_slots[region], self.zero_slots[region])
-
-
-@dataclass(frozen=True)
-class Backward:
-    """The buffers with cotangents, those with guards among them.
-
-    By region: results and outputs with cotangents, the slots that receive them, and the carries with guards.
-    """
-
-    buffers: frozenset[int]
-    results: dict[Region, tuple[Result, ...]]
-    outputs: dict[Region, tuple[int, ...]]
-    slots: dict[Region, tuple[int, ...]]
-    guarded: frozenset[int]
-    guarded_carries: dict[Region, frozenset[int]]
-
-
 def forward(
     steps: Sequence[Step],
     buffers: Sequence[Buffer],
@@ -136,23 +99,20 @@ def forward(
 
     `infinite` buffers may hold infinite numbers before the steps. Tangents of `guarded` ones come with guards.
     """
-    analysis = _Forward(Marks(buffers), replays or Replays(), set(infinite))
+    ahead = Forward(buffers, replays, infinite)
     for buffer in active:
-        analysis.places.add_all(buffer)
-    analysis.guarded.update(guarded)
-    analysis.run(steps)
-    return Forward(
-        frozenset(analysis.places.of), analysis.places, analysis.slots, frozenset(analysis.guarded),
-        analysis.guarded_slots, analysis.replays, frozenset(analysis.infinite), analysis.infinite_slots,
-        analysis.zero_slots,
-    )  # fmt: skip
+        ahead.places.add_all(buffer)
+    ahead.guarded.update(guarded)
+    _run(steps, (ahead.infinities,), lambda: ahead.known)
+    _run(steps, (ahead.visit, ahead.guards), lambda: ahead.known)
+    return ahead
 
 
 def infinite_buffers(program: RolledProgram) -> frozenset[int]:
     """Return the buffers of numbers that may be infinite or NaN although all inputs are finite."""
-    analysis = _Forward(Marks(program.buffers), Replays(), set())
-    _run(program.steps, (analysis.infinities,), lambda: len(analysis.infinite))
-    return frozenset(analysis.infinite)
+    ahead = Forward(program.buffers)
+    _run(program.steps, (ahead.infinities,), lambda: len(ahead.infinite))
+    return frozenset(ahead.infinite)
 
 
 def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
@@ -169,21 +129,22 @@ def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
 
 def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:
     """Return what the `seeded` buffers depend on, as far as it is active; `guarded` ones come with guards."""
-    analysis = _Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers}, set(guarded))
-    analysis.run(steps)
-    return Backward(
-        frozenset(analysis.places.of),
-        analysis.results,
-        analysis.outputs,
-        analysis.slots,
-        frozenset(analysis.guarded),
-        analysis.guarded_carries,
-    )
+    behind = Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers}, set(guarded))
+    behind.finished = filled_before_use(steps)
+    _run(steps, (behind.visit, behind.guards), lambda: behind.places.changes + len(behind.guarded), turned=True)
+    return behind
 
 
-class _Forward:
-    def __init__(self, places: Marks, replays: Replays, infinite: set[int]) -> None:
-        self.places, self.replays, self.infinite = places, replays, infinite
+class Forward:
+    """Active places and slots, and which buffers and slots have guards.
+
+    `infinite` are buffers of numbers that may be infinite or NaN although all inputs are finite.
+    """
+
+    def __init__(self, buffers: Sequence[Buffer], replays: Replays | None = None, infinite: Iterable[int] = ()) -> None:
+        self.places: Marks = Marks(buffers)
+        self.replays: Replays = replays or Replays()
+        self.infinite: set[int] = set(infinite)
         self.infinite_slots: dict[Region, frozenset[int]] = {}
         self.zero_slots: dict[Region, frozenset[int]] = {}
         self.guarded: set[int] = set()
@@ -191,9 +152,10 @@ class _Forward:
         self.outputs: dict[Region, set[int]] = {}  # with tangents
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
 
-    def run(self, steps: Sequence[Step]) -> None:
-        _run(steps, (self.infinities,), lambda: self.known)
-        _run(steps, (self.visit, self.guards), lambda: self.known)
+    @property
+    def buffers(self) -> KeysView[int]:
+        """The active buffers."""
+        return self.places.of.keys()
 
     @property
     def known(self) -> int:
@@ -213,8 +175,9 @@ class _Forward:
             if use.output in outputs:
                 self.places.add(use)
 
-    def replay(self, region: Region, slots: Iterable[int]) -> Replay:
-        """Return the body of a region with active slots."""
+    def replay(self, region: Region, slots: Iterable[int] | None = None) -> Replay:
+        """Return the body of a region with active slots, by default those that were found."""
+        slots = self.slots[region] if slots is None else slots
         return self.replays.of(region.body, slots, self.infinite_slots[region], self.zero_slots[region])
 
     def reading_zeros(self, region: Region) -> frozenset[int]:
@@ -250,7 +213,7 @@ class _Forward:
                 guarded.add(slot)
         if guarded or has_gates(region.body):
             replay = self.replay(region, slots)
-            guarded, ends = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
+            guarded, ends = _through_carries(region, guarded, lambda slots: set(outputs_guarded(replay, sorted(slots))))
             self.guarded.update(use.buffer for use in region.results if use.output in ends)
         self.guarded_slots[region] = tuple(sorted(guarded))
 
@@ -305,9 +268,12 @@ def _reads(region: Region) -> list[Sequence[Gather]]:
     return [*((use,) for use in region.gathers), *(carry.initial for carry in region.carries)]
 
 
-class _Backward:
+class Backward:
+    """Places with cotangents and, by region, results, outputs and slots with cotangents; which of them have guards."""
+
     def __init__(self, ahead: Forward, buffers: set[int], guarded: set[int]) -> None:
-        self.ahead, self.places, self.guarded = ahead, Marks(ahead.places.buffers), guarded
+        self.ahead, self.places = ahead, Marks(ahead.places.buffers)
+        self.guarded: set[int] = guarded
         self.held = Marks(ahead.places.buffers)  # places to which something is added that has no guard
         self.finished: set[int] = set()  # buffers of which all readers have been visited when a writer is
         self.partly = set(guarded)  # buffers with places that have no cotangents, where others have
@@ -319,9 +285,10 @@ class _Backward:
         self.slots: dict[Region, tuple[int, ...]] = {}
         self.guarded_carries: dict[Region, frozenset[int]] = {}
 
-    def run(self, steps: Sequence[Step]) -> None:
-        self.finished = filled_before_use(steps)
-        _run(steps, (self.visit, self.guards), lambda: self.places.changes + len(self.guarded), turned=True)
+    @property
+    def buffers(self) -> KeysView[int]:
+        """The buffers with cotangents."""
+        return self.places.of.keys()
 
     def visit(self, region: Region) -> None:
         """Find the results, outputs and slots of a region with cotangents, and mark the places that it reads."""
@@ -401,7 +368,7 @@ class _Backward:
         for slot in carried.union(bearers_of(region, self.results[region]).values()):
             if region.carries[slot - first].output in outputs:
                 outputs[region.carries[slot - first].output] &= slot in carries
-        return slots_guarded(self.ahead.replay(region), outputs) & set(self.slots[region])
+        return set(self.slots[region]) & slots_guarded(self.ahead.replay(region), outputs.items())
 
 
 def bearers_of(region: Region, results: Iterable[Result]) -> dict[int, int]:

@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias, get_args
 
 from codegen.ir.body_parts import Wiring, copy, identities
 from codegen.ir.readdress import all_readdressed, moved, readdressed, repetitions, shift_at, shifts_to
-from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.region import Carry, Gather, Nest, Region, Result, Step
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.contraction import Window, is_zeros, uses_of, visits, wide_zeros, window_of, zeros
 from codegen.loops.optimise.draft import Draft
@@ -35,16 +35,6 @@ Checkpoints: TypeAlias = Literal["all", "sqrt", "none"]
 
 FEW = 32  # repetitions that are not cut any more
 SIXTEEN = 16  # segments of a level of "none": with eight, a long chain takes 1.5 times as long, for 3/4 of the memory
-
-
-def memory(program: RolledProgram) -> int:
-    """Return the bytes of the workspace of a program: of all its buffers but constants, inputs and outputs.
-
-    >>> from codegen.ir.region import Buffer
-    >>> memory(RolledProgram((), (), (Buffer("workspace", 10),), ()))
-    80
-    """
-    return 8 * sum(buffer.size for buffer in program.buffers if buffer.kind == "workspace")
 
 
 def check_checkpoints(checkpoints: str) -> None:

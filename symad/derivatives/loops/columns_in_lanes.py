@@ -112,7 +112,7 @@ class _LaneColumns:
             (use, self.draft.workspace(region.count * columns)) for use in region.results if use.kind == "last"
         ]  # a value of every step, of which the last one counts
         before = [
-            copy(self.gather(use, 0, depth), history, Affine(place * columns, 1, columns))
+            copy(Gather(*self.where(use, 0, depth)), history, Affine(place * columns, 1, columns))
             for carry, history in zip(region.carries, histories, strict=True)
             for place, use in enumerate(carry.initial)
         ]
@@ -125,7 +125,7 @@ class _LaneColumns:
                 start = (number + k) * columns
                 return Affine(start, 1, columns, (*(0,) * depth, step) if step else ())
 
-            gathers = [self.gather(use, k, depth, rolled) for use in region.gathers]
+            gathers = [Gather(*self.where(use, k, depth, rolled)) for use in region.gathers]
             gathers += [Gather(history, of_step(0)) for history in histories]
             results = [
                 Result(use.output, *self.where(use, k, depth, rolled), use.kind)
@@ -141,10 +141,6 @@ class _LaneColumns:
             for use, buffer in ends
         ]
         return [*before, *([Nest(region.count, tuple(steps))] if rolled else steps), *after]
-
-    def gather(self, use: Gather, k: int, depth: int, rolled: bool = False) -> Gather:
-        """Return the places that columns read at a step: each its own of an active buffer, else all the same."""
-        return Gather(*self.where(use, k, depth, rolled))
 
     def where(self, use: Gather | Result, k: int, depth: int, rolled: bool = False) -> tuple[int, Table]:
         """Return the buffer and the places of all columns at a step; `rolled` is a round of one more nest."""

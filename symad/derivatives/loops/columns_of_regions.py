@@ -28,7 +28,7 @@ from codegen.pricing.price import rolled_work
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
 from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS, before_and_within, in_lanes
-from symad.derivatives.loops.layout_wide import CHUNKS, in_chunks
+from symad.derivatives.loops.matrix_layout import CHUNKS, in_chunks
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
 
@@ -235,7 +235,7 @@ class _ColumnRounds:
         if number > 1 or not (columns == 1 if k else rows == 1 or not turned[0]):
             return None
         rows, columns, by_columns = (1, rows, not turned[0]) if k else (rows, columns, turned[1])
-        if vectors.buffer == self.seed and rows == 1:
+        if vectors.buffer == self.seed and rows == 1 and (vectors.table.first, inner) == (0, self.count):
             lines = matrix if self.across or not by_columns else self.by_columns(matrix, columns, inner)
             step, shift = (inner, 1) if by_columns and lines is matrix else (1, columns)
             line = Gather(lines.buffer, Affine(lines.table.first, step, columns, (shift,)))

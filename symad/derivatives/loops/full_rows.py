@@ -18,9 +18,7 @@ from codegen.ir.tables import Affine, Places
 from codegen.matrices.matrix_loops import matrix_region
 from codegen.matrices.product_loops import lower_products
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Term, parameters_of
-from symad.derivatives.loops.layout_wide import in_chunks
-from symad.derivatives.loops.matrix_layout import Assembly
-from symad.derivatives.loops.matrix_writing import WrittenEntry
+from symad.derivatives.loops.matrix_layout import Assembly, WrittenEntry, in_chunks
 from symad.derivatives.loops.outer import draft_of, flat_draft, partials
 
 

@@ -59,9 +59,9 @@ class Slot:
     places: Places
     role: Role
 
-    def part(self, chosen: Places) -> Slot:
-        """Return the slot in some of the repetitions."""
-        return replace(self, places=uniform(self.places[chosen]))
+    def part(self, chosen: Places | None) -> Slot:
+        """Return the slot in some of the repetitions, by default in all."""
+        return self if chosen is None else replace(self, places=uniform(self.places[chosen]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +73,9 @@ class Term:
     places: Places
     kind: Literal["store", "add"]
 
-    def part(self, chosen: Places) -> Term:
-        """Return the term in some of the repetitions."""
-        return replace(self, places=self.places[chosen])
+    def part(self, chosen: Places | None) -> Term:
+        """Return the term in some of the repetitions, by default in all."""
+        return self if chosen is None else replace(self, places=self.places[chosen])
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,10 @@
 
 `active` are the numbers of the differentiated input arrays; a kind adds inputs behind all of them. They serve
 transforms around a compiled function and those in its code.
+
+Outside the domain of a function, all numbers of its derivatives are NaN. A choice between NaN and a value would have
+derivative 0 there. So the value is differentiated as if it existed everywhere, and the derivatives are multiplied by 1
+or NaN afterwards (`restricted`).
 """
 
 from __future__ import annotations
@@ -10,9 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from codegen.ir.region import RolledProgram
+from codegen.ir.readdress import buffers_read, buffers_written, renumbered
+from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.sparsity import Format
-from codegen.loops.optimise.draft import select
+from codegen.ir.tables import Affine
+from codegen.loops.optimise.draft import Draft, select
+from symad.derivatives.loops.body_derivatives import body_program
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
@@ -86,3 +93,25 @@ KINDS: dict[str, Kind] = {
     "Jacobian": partial(_matrix, second=False),
     "Hessian": partial(_matrix, second=True),
 }
+
+
+def restricted(program: RolledProgram, domain: RolledProgram) -> RolledProgram:
+    """Return a program with all of its numbers multiplied by the only one of another program of the same inputs."""
+    draft = Draft(program)
+    factor = draft.workspace(1)
+    number = {domain.first_output: factor, **{k: k for k in range(len(domain.inputs))}}
+    for buffer in buffers_read(domain.steps) | buffers_written(domain.steps):
+        if buffer not in number:
+            draft.buffers.append(domain.buffers[buffer])
+            number[buffer] = len(draft.buffers) - 1
+    inputs, outputs = draft.arrays
+    product = body_program(lambda value, factor: (value * factor,), 2)
+    values = {buffer: draft.like(buffer) for _, buffer in outputs}
+    steps = [*renumbered(domain.steps, number.__getitem__)]
+    steps += renumbered(program.steps, lambda buffer: values.get(buffer, buffer))
+    for buffer, before in values.items():
+        whole = Affine(0, 1, program.buffers[buffer].size)
+        read = Gather(before, whole), Gather(factor, replace(whole, step=0))
+        steps.append(Region(product, whole.count, read, (Result(0, buffer, whole, "store"),), origin="domain"))
+    draft.steps = steps
+    return replace(draft.finish(inputs, outputs, "domain"), name=program.name)

@@ -33,8 +33,7 @@ from symad.derivatives.loops.hessian_pieces import (
     parameters_of,
     pieces_of,
 )
-from symad.derivatives.loops.matrix_layout import Assembly
-from symad.derivatives.loops.matrix_writing import WrittenEntry
+from symad.derivatives.loops.matrix_layout import Assembly, WrittenEntry
 from symad.derivatives.loops.outer import (
     InnerJacobian,
     LowRank,
@@ -183,7 +182,7 @@ class _Sweep:
         entries = dict(sorted(edge_pushing(build, sweep, total).items()))
         parts = list(apart(piece, draft, self.assembly.buffers, entries, lambda pair: [slots[k].places for k in pair]))
         for (p, q), node, part, chosen in parts:
-            met = {k: slots[k] if chosen is None else slots[k].part(chosen) for k in (p, q)}
+            met = {k: slots[k].part(chosen) for k in (p, q)}
             self.second(part, node, met[p], met[q])
         self.assembly.pieces += dict.fromkeys(part for _, _, part, chosen in parts if chosen is not None)
         gradient = sweep.transpose().apply(build, [build.one])

@@ -29,8 +29,7 @@ from symad.derivatives.loops.hessian_pieces import (
     parameters_of,
     pieces_of,
 )
-from symad.derivatives.loops.matrix_layout import Assembly
-from symad.derivatives.loops.matrix_writing import WrittenEntry
+from symad.derivatives.loops.matrix_layout import Assembly, WrittenEntry
 from symad.derivatives.loops.outer import (
     MOST_PLACES,
     InnerJacobian,
@@ -144,10 +143,7 @@ class _EntryWriter:
             )
         )
         for (term, slot), node, part, chosen in parts:
-            pair = (
-                (terms[term], slots[slot]) if chosen is None else (terms[term].part(chosen), slots[slot].part(chosen))
-            )
-            self.note(part, node, *pair)
+            self.note(part, node, terms[term].part(chosen), slots[slot].part(chosen))
         self.assembly.pieces += dict.fromkeys([draft, *(part for _, _, part, _ in parts)])
 
     def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:

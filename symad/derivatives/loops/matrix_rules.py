@@ -1,6 +1,6 @@
 """Tangents and cotangents of matrix operations in regions are matrix operations too.
 
-So every order follows, by the rules that arrays on numbers share (`symad.derivatives.matrix_derivatives`). Numbers at
+So every order follows, by the rules that arrays on numbers share (`symad.derivatives.matrix_factors`). Numbers at
 computed places read their tangents at the same places, and add their cotangents there. Where no cotangent of a result
 holds, as on a path not taken, operands receive nothing: 0 times the infinite inverse of a singular matrix is NaN.
 """
@@ -24,7 +24,7 @@ from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import matrix_region
 from symad.derivatives.loops.body_derivatives import body_program
 from symad.derivatives.matrix_algebra import Algebra
-from symad.derivatives.matrix_derivatives import pulled, pushed, values_read
+from symad.derivatives.matrix_factors import pulled, pushed, values_read
 
 
 @cache
@@ -120,20 +120,16 @@ class MatrixRule(Algebra[Gather]):
         return list(map(self.side_by_side, values_read(self.operation, self.region.gathers, self.results)))
 
     def map(self, function: Callable[..., Any], *values: Gather) -> Gather:
-        """Return a function of each entry."""
         return self.entries(function, values)
 
     def picked(self, value: Gather, places: Places) -> Gather:
-        """Return entries at places."""
         return Gather(value.buffer, replace(table(value.table.places()[places]), shifts=value.table.shifts))
 
     def known(self, numbers: np.ndarray) -> Gather:
-        """Return constants."""
         flat = np.ascontiguousarray(numbers, dtype=np.float64).ravel()
         return Gather(self.draft.constants(flat), Affine(0, 1, flat.size))
 
     def joined(self, values: Sequence[Gather]) -> Gather:
-        """Return arrays one behind the other."""
         whole, start = self.whole(sum(map(self.size, values))), 0
         for value in values:
             self.entries(_same, [value], Gather(whole.buffer, Affine(start, 1, self.size(value))))
@@ -141,7 +137,6 @@ class MatrixRule(Algebra[Gather]):
         return whole
 
     def size(self, value: Gather) -> int:
-        """Return how many entries an array has."""
         return value.table.count
 
     # The algebra of the rules

@@ -16,8 +16,7 @@ from codegen.ir.tables import Places, distinct
 from codegen.records import dataclass
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, apart, parameters_of
-from symad.derivatives.loops.matrix_layout import Assembly
-from symad.derivatives.loops.matrix_writing import WrittenEntry
+from symad.derivatives.loops.matrix_layout import Assembly, WrittenEntry
 from symad.derivatives.modes import jacobians
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -119,7 +118,7 @@ class InnerJacobian:
         met, buffers = partials(piece, nodes), self.assembly.buffers
         entries = apart(piece, draft, buffers, met, lambda key: [numbers[key[0]], slots[key[1]].places])
         for (term, number), node, part, chosen in entries:
-            slot = slots[number] if chosen is None else slots[number].part(chosen)
+            slot = slots[number].part(chosen)
             rows = numbers[term] if chosen is None else numbers[term][chosen]
             parts.append(part)
             if slot.role == "active":

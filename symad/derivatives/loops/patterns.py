@@ -129,20 +129,13 @@ def _families(keys: Sequence[Places]) -> tuple[list[list[int]], list[bool]]:
     owner = owner[order]
     repeated = np.nonzero(np.diff(joined[order]) == 0)[0]
     pairs = distinct(owner[repeated] * len(keys) + owner[repeated + 1])
-    head = list(range(len(keys)))
-    for first, second in zip((pairs // len(keys)).tolist(), (pairs % len(keys)).tolist(), strict=True):
-        alone[first] = alone[second] = False
-        kept, gone = sorted((_head(head, first), _head(head, second)))
-        head[gone] = kept
-    family: dict[int, list[int]] = {}
-    for number in range(len(keys)):
-        family.setdefault(_head(head, number), []).append(number)
-    return list(family.values()), alone
-
-
-def _head(head: list[int], number: int) -> int:
-    """Return the first member of an entry's family, and shorten the way to it."""
-    while head[number] != number:
-        head[number] = head[head[number]]
-        number = head[number]
-    return number
+    families = {number: [number] for number in range(len(keys))}
+    first_of = list(families)  # of the family of each entry
+    for pair in zip((pairs // len(keys)).tolist(), (pairs % len(keys)).tolist(), strict=True):
+        kept, gone = sorted(first_of[number] for number in pair)
+        for number in pair:
+            alone[number] = False
+        for number in families.pop(gone) if gone != kept else ():
+            families[kept].append(number)
+            first_of[number] = kept
+    return [sorted(family) for family in families.values()], alone

@@ -20,7 +20,7 @@ from codegen.stages import allowed, observed
 from symad.derivatives.loops.activity import Backward, Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of
 from symad.derivatives.loops.matrix_rules import MatrixRule
-from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Needs, Place, added, backward_table
+from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Place, added, backward_table
 from symad.errors import ArgumentError
 
 Both = tuple[list[Step], list[Step]]
@@ -99,12 +99,7 @@ class Reverse:
             )
         if self.checkpoints != "all" and not region.parallel and any(count != FIXED for count in counts):
             return region, self.chain_again(region, counts)
-        needs = Needs(
-            self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region],
-            self.behind.results[region], self.cotangents,
-            self.behind.guarded_carries[region],
-        )  # fmt: skip
-        backward_region = BackwardRegion(self.draft, region, counts, needs)
+        backward_region = BackwardRegion(self.draft, region, counts, self.behind, self.cotangents)
         return backward_region.forward, backward_region.steps
 
     def of_matrices(self, region: Region, matrix: MatrixOperation, counts: tuple[int, ...]) -> list[Step]:

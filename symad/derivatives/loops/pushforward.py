@@ -15,7 +15,7 @@ from codegen.ir.program import Input, Output
 from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.loops.optimise.draft import Draft, fresh_name
 from symad.derivatives.loops.activity import Forward, forward
-from symad.derivatives.loops.body_linear import body_pushforward
+from symad.derivatives.loops.body_derivatives import body_pushforward
 from symad.derivatives.loops.matrix_rules import MatrixRule
 
 

@@ -12,7 +12,7 @@ workspace.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -25,9 +25,8 @@ from codegen.ir.region import Gather, Region, Result, Step
 from codegen.ir.tables import Affine, Table, table
 from codegen.loops.optimise.draft import Draft
 from codegen.records import dataclass
-from symad.derivatives.loops.activity import bearers_of
-from symad.derivatives.loops.body_derivatives import Replay, body_program
-from symad.derivatives.loops.body_linear import body_pullback
+from symad.derivatives.loops.activity import Backward, bearers_of
+from symad.derivatives.loops.body_derivatives import Replay, body_program, body_pullback
 
 FIXED = 0
 
@@ -44,39 +43,24 @@ class Place:
     guard: int | None = None
 
 
-@dataclass(frozen=True)
-class Needs:
-    """What a region needs to run backward: its body, its slots, outputs and results with cotangents, and their places.
+class BackwardRegion:
+    """One region under construction: `forward` stores the needed values of its carries, `steps` run it backward.
 
-    `guarded` are the carries whose cotangents have guards.
+    `behind` says which of its slots and results have cotangents, and `cotangents` where those of buffers are.
     """
 
-    replay: Replay
-    slots: Sequence[int]
-    outputs: Sequence[int]
-    results: Sequence[Result]
-    cotangents: dict[int, Place]  # of buffers
-    guarded: Collection[int]
-
-
-class BackwardRegion:
-    """One region under construction: `forward` stores the needed values of its carries, `steps` run it backward."""
-
-    draft: Draft
-    region: Region
-    counts: tuple[int, ...]
-    needs: Needs
-
-    def __init__(self, draft: Draft, region: Region, counts: Sequence[int], needs: Needs) -> None:
-        self.draft, self.region, self.counts, self.needs = draft, region, tuple(counts), needs
+    def __init__(
+        self, draft: Draft, region: Region, counts: Sequence[int], behind: Backward, cotangents: dict[int, Place]
+    ) -> None:
+        self.draft, self.region, self.counts, self.cotangents = draft, region, tuple(counts), cotangents
+        self.replay: Replay = behind.ahead.replay(region)
+        self.slots: Sequence[int] = behind.slots[region]
         self.first: int = len(region.gathers)
-        self.uses: Sequence[Result] = needs.results
+        self.uses: Sequence[Result] = behind.results[region]
         self.bearers: dict[int, int] = bearers_of(region, self.uses)
-        self.carried: list[int] = sorted(
-            {slot for slot in needs.slots if slot >= self.first} | set(self.bearers.values())
-        )
-        self.guarded: set[int] = {slot for slot in self.carried if slot in needs.guarded}
-        self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
+        self.carried: list[int] = sorted({slot for slot in self.slots if slot >= self.first} | {*self.bearers.values()})
+        self.guarded: set[int] = {slot for slot in self.carried if slot in behind.guarded_carries[region]}
+        self.guarded |= {slot for slot in self.carried if slot in self.slots and self.guard_of(slot) is not None}
         self.before: list[Step] = []
         # final cotangents of carries, and their targets, by buffer; guards have none
         self.leaving: dict[tuple[int, tuple[int, ...]], list[tuple[Gather, Gather]]] = {}
@@ -85,20 +69,20 @@ class BackwardRegion:
 
     def backward_steps(self) -> list[Step]:
         """Return the steps backward."""
-        region, needs = self.region, self.needs
+        region = self.region
         spread = [use for use in self.uses if use.kind != "last"]
-        read = [use for use in spread if not needs.cotangents[use.buffer].one]
-        ones = [use.output for use in spread if needs.cotangents[use.buffer].one]
+        read = [use for use in spread if not self.cotangents[use.buffer].one]
+        ones = [use.output for use in spread if self.cotangents[use.buffer].one]
         joined = [use.output for use in read] + [region.carries[slot - self.first].output for slot in self.carried]
-        guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
+        guarded = [k for k, use in enumerate(read) if self.cotangents[use.buffer].guard is not None]
         guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in self.guarded]
-        asked = [slot for slot in needs.slots if slot in self.guarded or self.guard_of(slot) is not None]
-        body, slots = body_pullback(needs.replay, joined, ones, guarded, asked)
+        asked = [slot for slot in self.slots if slot in self.guarded or self.guard_of(slot) is not None]
+        body, slots = body_pullback(self.replay, joined, ones, guarded, asked)
         inputs, outputs = len(region.body.inputs), len(region.body.outputs)
         output = {slot: k for k, slot in enumerate(slots, outputs)}
         guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}
         guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(slots))}
-        sources_needed = [slot for slot in needs.slots if slot in output]
+        sources_needed = [slot for slot in self.slots if slot in output]
         sources = [self.source(slot) for slot in sources_needed if slot >= self.first]
         self.widths: Counter[tuple[int, tuple[int, ...]]] = Counter(
             (source.buffer, source.table.shifts) for source in sources
@@ -142,12 +126,12 @@ class BackwardRegion:
 
     def cotangent(self, use: Gather | Result) -> Gather:
         """Return where the cotangents of places are."""
-        place = self.needs.cotangents[use.buffer]
+        place = self.cotangents[use.buffer]
         return self.draft.number(1.0) if place.one else Gather(place.buffer, self.back(use.table))
 
     def guard(self, use: Gather | Result) -> Gather:
         """Return where the guards of the cotangents of places are; the number 1 if they have none."""
-        guard = self.needs.cotangents[use.buffer].guard
+        guard = self.cotangents[use.buffer].guard
         return self.draft.number(1.0) if guard is None else Gather(guard, self.back(use.table))
 
     def cell(self) -> Gather:
@@ -184,13 +168,13 @@ class BackwardRegion:
 
     def guard_of(self, slot: int) -> int | None:
         """Return the buffer of the guards of the places that a slot reads."""
-        place = self.needs.cotangents.get(self.source(slot).buffer)
+        place = self.cotangents.get(self.source(slot).buffer)
         return None if place is None else place.guard
 
     def results(self, slot: int, output: int, guard: int | None) -> list[tuple[int | None, Result]]:
         """Return where the cotangent of a slot goes: to the places that it reads, or that its initial value reads."""
         source = self.source(slot)
-        if source.buffer not in self.needs.cotangents:
+        if source.buffer not in self.cotangents:
             return []
         parts = [(output, self.cotangent(source))]
         if guard is not None and self.guard_of(slot) is not None:

@@ -12,7 +12,7 @@ import symad as sa
 from codegen.loops import roll
 from codegen.pricing.price_table import Price, cheapest
 from symad.compiling.plan import time_text
-from symad.compiling.replayed import can_be_replayed, replayed
+from symad.compiling.shared_traces import can_be_replayed, replayed
 from symad.tracing.calling.user_place import written_place
 from symad.tracing.trace import to_program, trace
 

@@ -15,10 +15,10 @@ from codegen.ir.check import check_rolled
 from codegen.ir.region import Nest, RolledProgram
 from codegen.ir.tables import Affine, Indexed
 from codegen.loops.optimise.contraction import contracted, zeros
-from symad.derivatives.loops.checkpoints import Checkpoints, memory
+from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import CASES, Made, region, run as table
+from tests.support.derive_cases import CASES, Made, memory, region, run as table
 from tests.support.derive_flat import agree, flat_function, points
 from tests.support.derive_strict import run as carried_out
 

@@ -7,10 +7,9 @@ import pytest
 
 import symad as sa
 from codegen.ir.region import Carry, RolledProgram
-from symad.derivatives.loops.checkpoints import memory
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import CASES, Made, momentum, recurrence, region, run as table, scan_of_scan
+from tests.support.derive_cases import CASES, Made, memory, momentum, recurrence, region, run as table, scan_of_scan
 from tests.support.derive_flat import agree, points
 from tests.support.derive_strict import run
 

@@ -15,8 +15,7 @@ from codegen.ir.copy_rows import body_of
 from codegen.ir.region import Carry, Nest, RolledProgram
 from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine
-from symad.derivatives.loops.body_derivatives import Replay, body_program
-from symad.derivatives.loops.body_linear import body_pullback, outputs_infinite
+from symad.derivatives.loops.body_derivatives import Replay, body_program, body_pullback, outputs_infinite
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward

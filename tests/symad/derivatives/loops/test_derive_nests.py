@@ -11,10 +11,9 @@ from codegen.ir.region import Carry, Nest, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.contraction import contracted
 from symad.derivatives.loops import checkpoints
-from symad.derivatives.loops.checkpoints import memory
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import Made, region, run as table
+from tests.support.derive_cases import Made, memory, region, run as table
 from tests.support.derive_flat import agree, flat_function, points
 from tests.support.derive_strict import run
 

@@ -7,7 +7,7 @@ import pytest
 
 from codegen.ir.region import Nest, RolledProgram
 from codegen.ir.tables import Affine
-from symad.derivatives.loops.domain import restricted
+from symad.derivatives.loops.kinds import restricted
 from tests.support.derive_cases import Made, region, run as table
 from tests.support.derive_strict import run
 

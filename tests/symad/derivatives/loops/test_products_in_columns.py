@@ -38,6 +38,17 @@ def test_hessians_through_products(name):
     assert np.array_equal(found, found.T)
 
 
+def test_products_with_a_part_of_the_array():
+    """The vector of a product is no whole unit vector there."""
+
+    def f(w):
+        first, second, last = w[:51].reshape(3, 17), w[51:340].reshape(17, 17), w[340:]
+        return np.sum((np.tanh(np.tanh(X[:30, :3] @ first) @ second) @ last - Y[:30]) ** 2)
+
+    w = np.sin(np.arange(357.0))
+    np.testing.assert_allclose(sa.compile(sa.hessian(f), w)(w), sa.hessian(f)(w), rtol=1e-9, atol=1e-9)
+
+
 def test_a_matrix_that_is_an_argument():
     def f(w, x):
         return np.sum(np.cosh(x @ w))

@@ -8,9 +8,9 @@ from codegen import compile_program
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.ir.region import Nest
 from codegen.ir.tables import Affine
-from symad.derivatives.loops.layout_wide import MOST_SUMS
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
+from symad.derivatives.loops.matrix_layout import MOST_SUMS
 from tests.support.second_cases import (
     MAPS,
     SCALARS,
