@@ -1,8 +1,7 @@
 from symad.classroom.answers.answer_page import CheckedAnswer as CheckedAnswer
 from symad.classroom.answers.trace_answers import CheckedTrace as CheckedTrace
 from symad.classroom.code_reading.machine_code import CodeReading as CodeReading
-from symad.classroom.comparison.compare import StepErrors as StepErrors
-from symad.classroom.comparison.comparison_result import Comparison as Comparison
+from symad.classroom.comparison.compare import Comparison as Comparison, StepErrors as StepErrors
 from symad.classroom.confusion.exhibit import Exhibit as Exhibit
 from symad.classroom.derivation.derivation_steps import Derivation as Derivation
 from symad.classroom.drawing.drawing import Drawing as Drawing

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symad.classroom.comparison.compare import compare
+from symad.classroom.comparison.compare import Comparison, compare, markdown_table, ulp_text
 from symad.classroom.comparison.comparison_problem import derivative_name, whole
-from symad.classroom.comparison.comparison_result import Comparison, markdown_table, ulp_text
 from tests.support.generated_tables import with_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparisons.md"

@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Any, Literal, overload
 
 import sympy as sp
 
 from symad.classroom.answers.answer_lines import AnswerStep, steps_of
 from symad.classroom.answers.answer_names import SLOPE
-from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
+from symad.classroom.answers.answer_page import CheckedAnswer, Judged, remarked
 from symad.classroom.answers.answer_problem import (
     DIGITS,
     AnswerProblem,
@@ -26,12 +25,11 @@ from symad.classroom.answers.answer_problem import (
 from symad.classroom.answers.asked import Asked, Layout, components_of
 from symad.classroom.answers.diagnosis import corrected, is_asked
 from symad.classroom.answers.entry_answers import checked_entries, entry_question
-from symad.classroom.answers.implicit_problem import ImplicitProblem, implicit_problem, is_equation
+from symad.classroom.answers.implicit_problem import implicit_problem, is_equation
 from symad.classroom.answers.matrix_answers import MatrixQuestion, checked_matrices
 from symad.classroom.answers.mistakes import Mistake
-from symad.classroom.answers.order_answers import existence_check, nth_check
+from symad.classroom.answers.order_answers import existence_check, nth_check, taylor_check
 from symad.classroom.answers.rounded_answers import is_rounded_from
-from symad.classroom.answers.taylor_answers import taylor_check
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.expansion.epsilon import Levels, monomial, readable
 from symad.classroom.formulas.calls import INVERSE
@@ -43,8 +41,6 @@ from symad.tracing.calling.user_place import refusal
 
 _F, _NAMES_F = re.compile(r"(?<![A-Za-z]{2})(?<!\\)f(?![A-Za-z]{2})"), re.compile(r"(?:^|[\n,;])\s*f\s*(?:\(\w\))?\s*=")
 _E = re.compile(r"e(?![\w^({²³⁻])")  # an e that nothing is attached to: Euler's number, or an epsilon
-
-_EXPECTED, _WRITTEN = attrgetter("expected"), attrgetter("written")
 
 
 @overload
@@ -172,17 +168,13 @@ def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
         if bad.right is False:
             _ask_about_readings(mine, problem, bad)
         if any(is_f := _is_function(judged, problem)):
-            words = ("This is the function itself, no derivative: write f′(x) = before the derivative, not =",)
-            judged = tuple(
-                replace(step, right=None if restates else True) for step, restates in zip(judged, is_f, strict=True)
-            )
-            line = AnswerLine(judged[0].step.line, judged[0].step.text)
-            return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
+            words = "This is the function itself, no derivative: write f′(x) = before the derivative, not ="
+            judged = tuple(replace(step, right=None if same else True) for step, same in zip(judged, is_f, strict=True))
+            return remarked(problem, judged, judged[0].step, "equals sign", words, right=None)
         right = [other for other in asked if other.right and not (other.step.restated or problem.dependent_name)]
         if bad.right is False and not bad.step.expression and right and judged.index(right[0]) < judged.index(bad):
-            words = ("This sets the derivative to 0: that is another question, and no step of the derivative",)
-            line = AnswerLine(bad.step.line, bad.step.text)
-            return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
+            words = "This sets the derivative to 0: that is another question, and no step of the derivative"
+            return remarked(problem, judged, bad.step, "equals sign", words, right=None)
         return corrected(problem, judged, bad)
     answers = [judgement for judgement in asked if not judgement.step.restated]
     if not answers:
@@ -190,18 +182,15 @@ def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
         itself = problem.value(problem.formula)
         says_more = any(not judgement.step.restated and judgement.step.about != itself for judgement in judged)
         return CheckedAnswer(problem, judged, None if says_more else False, finished=False, mistakes=(missing,))
-    last = answers[-1]
-    kept = _kept_square(last.step.expression, problem)
-    if kept is not None:
-        line, written = AnswerLine(last.step.line, last.step.text), last.step.expression.diff(kept, 2).subs(kept, 0) / 2
-        named = monomial((problem.epsilons.index(kept) + 1,))
+    last = answers[-1].step
+    if (kept := _kept_square(last.expression, problem)) is not None:
+        named, written = monomial((problem.epsilons.index(kept) + 1,)), last.expression.diff(kept, 2).subs(kept, 0) / 2
+        why = ("the square of ", named, " is 0: its term falls away")
+        answer = remarked(problem, judged, last, "squared epsilon", *why)
         square = sp.Pow(named, 2, evaluate=False)
-        mistake = Mistake("squared epsilon", ("the square of ", named, " is 0: its term falls away"))
-        return CheckedAnswer(problem, judged, False, False, line, square, sp.S.Zero, readable(written), (mistake,))
-    finished = not (last.step.named or last.step.derives or last.step.determines) and _is_finished(
-        last.step.expression, problem
-    )
-    return CheckedAnswer(problem, judged, True, finished=finished)
+        return replace(answer, finished=False, term=square, expected=sp.S.Zero, written=readable(written))
+    is_open = last.named or last.derives or last.determines
+    return CheckedAnswer(problem, judged, True, finished=not is_open and _is_finished(last.expression, problem))
 
 
 def _ask_about_readings(mine: Any, problem: AnswerProblem, bad: Judged) -> None:
@@ -259,24 +248,22 @@ def _with_carried(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[J
     result: list[Judged] = []
     for judgement in judged:
         before = next((other for other in reversed(result) if not other.step.restated), None)
-        wrong = before if before is not None and before.right is judgement.right is False else None
-        if wrong is not None and wrong.step.about == judgement.step.about:
-            follows = all(agreement(wrong.written[levels], judgement.written[levels]) for levels in judgement.written)
-            judgement = replace(judgement, carried=follows)
-        elif (
-            wrong is not None
-            and problem.count == 1
-            and isinstance(problem, ImplicitProblem)
-            and wrong.step.gap.has(SLOPE)
-        ):
-            (levels,), solved = problem.terms, sp.solve(wrong.step.gap, SLOPE)
-            judgement = replace(judgement, carried=any(agreement(slope, judgement.written[levels]) for slope in solved))
-        elif wrong is not None and problem.count > 1 and not (problem.expansion or problem.at):  # f″ of a wrong f′
-            (levels,) = problem.terms
-            pairs = ((side(wrong)[levels], side(judgement)[levels]) for side in (_EXPECTED, _WRITTEN))
-            judgement = replace(judgement, carried=all(agreement(problem.next_derivative(a), b) for a, b in pairs))
+        if before is not None and before.right is judgement.right is False:
+            judgement = replace(judgement, carried=_follows(before, judgement, problem))
         result.append(judgement)
     return tuple(result)
+
+
+def _follows(wrong: Judged, judged: Judged, problem: AnswerProblem) -> bool:
+    """Whether a wrong step follows from a wrong step before it: it is equal, solved for y′, or f″ of a wrong f′."""
+    if wrong.step.about == judged.step.about:
+        return all(agreement(wrong.written[levels], judged.written[levels]) for levels in judged.written)
+    asked = problem.terms[0]
+    if wrong.step.gap.has(SLOPE) and problem.count == 1:
+        return any(agreement(slope, judged.written[asked]) for slope in sp.solve(wrong.step.gap, SLOPE))
+    pairs = ((wrong.expected, judged.expected), (wrong.written, judged.written))
+    is_higher = problem.count > 1 and not (problem.expansion or problem.at)
+    return is_higher and all(agreement(problem.next_derivative(a[asked]), b[asked]) for a, b in pairs)
 
 
 def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
@@ -294,12 +281,7 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
         differing = [levels for levels, how in terms.items() if how.equal is False]
         verdicts = {False if any(_differs(step, expected[levels], written[levels]) for levels in differing) else None}
     right = False if False in verdicts else None if None in verdicts else True
-    if (
-        right
-        and step.general is not None
-        and not problem.expansion
-        and (other := _as_formula(step, problem)) is not None
-    ):
+    if right and (other := _as_formula(step, problem)) is not None:
         return other
     nowhere = (sp.pi**5 + sp.E, True)  # a value that nobody writes, where none of the cases holds
     whole = step.expression
@@ -314,9 +296,10 @@ def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
 
 def _as_formula(step: AnswerStep, problem: AnswerProblem) -> Judged | None:
     """Return the verdict on a formula that has the right value only at the point: 6x for the derivative of x³ at 2."""
+    if step.general is None or problem.expansion:
+        return None
     (asked,) = problem.terms
-    point = {symbol: value for symbol, value in problem.at.items() if symbol not in problem.symbols}
-    written: Any = step.general.xreplace(point) if step.general is not None else sp.S.Zero
+    written = step.general.xreplace({symbol: at for symbol, at in problem.at.items() if symbol not in problem.symbols})
     orders = [problem.general(asked[:count]) for count in range(len(asked), -1, -1)]
     verdicts = [problem.agreement(formula, written) for formula in orders]
     if any(verdict.equal is not False for verdict in verdicts):

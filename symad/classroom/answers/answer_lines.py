@@ -15,8 +15,7 @@ from codegen.records import dataclass
 from symad.classroom.answers.answer_names import AnswerNames
 from symad.classroom.answers.answer_problem import AnswerProblem
 from symad.classroom.answers.answer_statements import Statement, lines_of, rewritten, sides_of, statements
-from symad.classroom.answers.answer_text import left_side, without_remainder
-from symad.classroom.answers.answer_words import is_prose, words_at_the_end
+from symad.classroom.answers.answer_text import is_prose, left_side, without_remainder, words_at_the_end
 from symad.classroom.answers.step_of_quotients import LIMIT, MOVED, STEP, at_zero, completed
 from symad.classroom.equality.equality import agreement
 from symad.classroom.expansion.epsilon import monomial
@@ -63,6 +62,7 @@ class Reader:
 
     def __init__(self, problem: AnswerProblem) -> None:
         self.problem, self.names = problem, AnswerNames(problem)
+        self.number, self.line = 1, ""  # of the line that is read
         self.equation = False  # whether the current statement is an equation for y'
         self.up_to = 0  # the degree of the current remainder O(h^n), 0 without one
         self.first: sp.Expr = sp.S.Zero  # the first side of the current statement
@@ -105,51 +105,48 @@ class Reader:
         return steps
 
     def _line(self, number: int, line: Any) -> list[AnswerStep]:
+        self.number = number
         if isinstance(line, str):
             point = plain(str(self.names.point)) if not self.problem.dependent_name else ""
-            line = rewritten(line, self.names.is_known, point, str(self.problem.at.get(self.names.point, "")))
-            said = statements(line, self.names.is_known)
-            said = [statement for statement in said if not self._is_prose(number, line, statement)]
-            return self._in_order(number, line, said)
+            self.line = rewritten(line, self.names.is_known, point, str(self.problem.at.get(self.names.point, "")))
+            said = statements(self.line, self.names.is_known)
+            return self._in_order([statement for statement in said if not self._is_prose(statement)])
         parts = line.args if isinstance(line, sp.Equality) else [line]
         sides = [(str(part), FormulaReading(self.names.given(part, number))) for part in parts]
         self._set_about([read for _, read in sides])
-        steps = [self._step(number, text, read, self.about) for text, read in sides]
+        steps = [self._step(text, read, self.about) for text, read in sides]
         return [replace(steps[0], starts=True), *steps[1:]]
 
-    def _statement(self, number: int, line: str, said: Statement) -> list[AnswerStep]:
+    def _statement(self, said: Statement) -> list[AnswerStep]:
         """Return the steps of a statement. A definition such as u = x^2 is one step."""
         self.up_to = 0
-        goes_on = line[said.start : said.end].startswith(("=", "≈"))
-        cut = sides_of(line, said.start, said.end)
-        if len(cut) > 1 and (definition := self._definition(number, line, cut)) is not None:
+        goes_on = self.line[said.start : said.end].startswith(("=", "≈"))
+        cut = sides_of(self.line, said.start, said.end)
+        if len(cut) > 1 and (definition := self._definition(cut)) is not None:
             return [definition]
         if self.problem.taylor and _TAYLOR.fullmatch(cut[0][0]):
             cut = cut[1:]
-        own = [left_side(line[start:end]) for _, start, end in cut[:-1]]
+        own = [left_side(self.line[start:end]) for _, start, end in cut[:-1]]
         letters = set[str]()
         while own and (left := own[0]) is not None and self.names.is_own_name(left):
             if left.order and (not letters or left.letter in letters or left.order == self.problem.count):
                 break
             letters.add(left.letter)  # a(t) = v'(t) = s''(t) = 9.8, with the pupil's own names of the function
             cut, own = cut[1:], own[1:]
-        sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
+        sides = [(text, self._side(start, end, len(cut) > 1)) for text, start, end in cut]
         if not goes_on:
             self._set_about([read for _, read in sides])
-        under = self._condition(number, said.condition)
-        steps = [
-            replace(self._step(number, text, read, self.about, said.condition), under=under) for text, read in sides
-        ]
+        under = self._condition(said.condition)
+        steps = [self._step(text, read, self.about) for text, read in sides]
+        steps = [replace(step, condition=said.condition, under=under) for step in steps]
         if steps and not goes_on:
             steps[0] = replace(steps[0], starts=True, is_left=len(steps) > 1)
         return steps
 
-    def _condition(self, number: int, text: str) -> sp.Basic | None:
+    def _condition(self, text: str) -> sp.Basic | None:
         """Return a condition as inequalities; None if there is none, or it cannot be read."""
         try:
-            return condition_of(
-                text, lambda side: self.names.concrete(self._read(number, side, 0, len(side)).expression)
-            )
+            return condition_of(text, lambda side: self.names.concrete(self._read(0, len(side), side).expression))
         except (ArgumentError, TypeError):
             return None
 
@@ -167,32 +164,30 @@ class Reader:
         in_slope = [self.names.has_slope(read.expression) and not read.derivative for read in sides]
         self.equation = any(in_slope) and not first.expression.is_Derivative
 
-    def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> AnswerStep | None:
+    def _definition(self, cut: Sequence[tuple[str, int, int]]) -> AnswerStep | None:
         """Return the step of a definition such as u = x^2, and keep its name."""
         word, (_, start, end) = self.names.part_named(cut[0][0], len(cut)), cut[-1]
-        if not word or (read := self._readable(number, line, start, end)) is None:
+        if not word or (read := self._readable(start, end)) is None:
             return None
-        step = self._step(number, line[start:end].strip(), read)
+        step = self._step(self.line[start:end].strip(), read)
         self.names.define(word, step.expression, called=re.search(rf"\(\s*{self.names.point}\b", cut[0][0]) is not None)
         return replace(step, about=step.expression, starts=True, defines=True)
 
-    def _step(
-        self, number: int, text: str, read: FormulaReading, about: sp.Expr | None = None, condition: str = ""
-    ) -> AnswerStep:
+    def _step(self, text: str, read: FormulaReading, about: sp.Expr | None = None) -> AnswerStep:
         expression, concrete = read.expression, self.names.concrete(read.expression)
         named = self.names.is_named(expression) and not self.problem.dependent_name
         named |= self.names.has_slope(expression)
         restated = read.derivative or isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
         restated &= not (self.problem.dependent_name and expression.is_Function)  # y' = y
         rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
-        has_bare = expression.has(self.names.bare)
         is_of_y = about is not None and self.problem.dependent_name
         gap = self.names.with_symbols(self.first - expression) if is_of_y else sp.S.Zero
-        step = AnswerStep(number, text, concrete, about, gap, has_bare, named, restated, read.derives,
-                           read.notes, condition, rounded=rounded)  # fmt: skip
         is_general = bool(self.problem.at) and expression.has(*self.problem.symbols) and not (named or restated)
         general = expression if is_general and not self.problem.dependent_name else None
-        return replace(step, determines=self._determines(expression, about), general=general)
+        return AnswerStep(
+            self.number, text, concrete, about, gap, expression.has(self.names.bare), named, restated, read.derives,
+            read.notes, determines=self._determines(expression, about), rounded=rounded, general=general,
+        )  # fmt: skip
 
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
         """Whether a side determines the answer: it contains y', or h, which goes to 0."""
@@ -203,82 +198,77 @@ class Reader:
             return bool(agreement(side.subs(STEP, 0), asked))
         return self.equation
 
-    def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> FormulaReading:
+    def _side(self, start: int, end: int, equation: bool) -> FormulaReading:
         """Return a side of a line: a left side, or a formula without its note or remainder."""
-        if equation and (about := self.names.derivative(line[start:end])) is not None:
+        if equation and (about := self.names.derivative(self.line[start:end])) is not None:
             return FormulaReading(about, derivative=not self.names.is_named(about))
-        if (limit := LIMIT.match(line, start, end)) is not None:
-            quotient = self.names.concrete(self._read(number, line, limit.end(), end).expression)
-            return FormulaReading(at_zero(quotient), derives=True)
-        before = words_at_the_end(line, start, end, self.names.is_known)
-        if before < end and self._readable(number, line, start, end) is None:
+        if (limit := LIMIT.match(self.line, start, end)) is not None:
+            return FormulaReading(at_zero(self.names.concrete(self._read(limit.end(), end).expression)), derives=True)
+        before = words_at_the_end(self.line, start, end, self.names.is_known)
+        if before < end and self._readable(start, end) is None:
             end = before
-        if self.problem.taylor and (dots := _DOTS.search(line[start:end])):
+        if self.problem.taylor and (dots := _DOTS.search(self.line[start:end])):
             end = start + dots.start()
         if not self.problem.expansion and STEP not in self.names.names.values():
-            return self._read(number, line, start, end)
-        end, remainder = without_remainder(line, start, end)
+            return self._read(start, end)
+        end, remainder = without_remainder(self.line, start, end)
         if remainder is not None and not self.problem.expansion:
-            size = self._read(number, line, *remainder).expression
-            return self._up_to(number, self._read(number, line, start, end), size)
+            return self._up_to(self._read(start, end), self._read(*remainder).expression)
         if remainder is not None:
-            self._check_remainder(number, line, remainder)
-        return self._read(number, line, start, end)
+            self._check_remainder(remainder)
+        return self._read(start, end)
 
-    def _up_to(self, number: int, read: FormulaReading, size: sp.Expr) -> FormulaReading:
+    def _up_to(self, read: FormulaReading, size: sp.Expr) -> FormulaReading:
         """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), if it is right."""
         if not size.is_polynomial(STEP) or not size.has(STEP):
-            raise refusal(f"the remainder O({size}) in line {number}", do="write a power of h, such as O(h^2)")
+            raise refusal(f"the remainder O({size}) in line {self.number}", do="write a power of h, such as O(h^2)")
         self.up_to = int(sp.degree(size, STEP))
         point = self.names.point
         moved = self.names.concrete(self.problem.formula.subs(point, point + STEP))
         return replace(read, expression=completed(self.names.concrete(read.expression), moved, self.up_to))
 
-    def _in_order(self, number: int, line: str, said: list[Statement]) -> list[AnswerStep]:
+    def _in_order(self, said: list[Statement]) -> list[AnswerStep]:
         """Return the steps of the statements of a line; one that needs a later definition comes after it."""
-        for place, statement in enumerate(said):
-            try:
-                steps = self._statement(number, line, statement)
-            except ArgumentError:
-                later = said[place + 1 :]
-                if not any(
-                    self.names.part_named(line[other.start : other.end].partition("=")[0], 2) for other in later
-                ):
-                    raise
-                return self._in_order(number, line, later) + self._statement(number, line, statement)
-            if place + 1 == len(said):
-                return steps
-            return steps + self._in_order(number, line, said[place + 1 :])
-        return []
+        if not said:
+            return []
+        statement, *later = said
+        try:
+            steps = self._statement(statement)
+        except ArgumentError:
+            if not any(self.names.part_named(self.line[s.start : s.end].partition("=")[0], 2) for s in later):
+                raise
+            return self._in_order(later) + self._statement(statement)
+        return steps + self._in_order(later)
 
-    def _is_prose(self, number: int, line: str, said: Statement) -> bool:
+    def _is_prose(self, said: Statement) -> bool:
         """Whether a statement consists of words alone, or gives a value to the variable."""
-        text = line[said.start : said.end]
+        text = self.line[said.start : said.end]
         if re.match(rf"\s*{re.escape(str(self.names.point))}\s*=\s*-?[\d.,/]+\b", text):  # x = 0 is a minimum
             return True
-        return is_prose(text, self.names.is_known) and self._readable(number, line, said.start, said.end) is None
+        return is_prose(text, self.names.is_known) and self._readable(said.start, said.end) is None
 
-    def _readable(self, number: int, line: str, start: int, end: int) -> FormulaReading | None:
+    def _readable(self, start: int, end: int) -> FormulaReading | None:
         """Return the reading of a part of a line; None if it is no formula."""
         try:
-            return self._read(number, line, start, end)
+            return self._read(start, end)
         except ArgumentError:
             return None
 
-    def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
+    def _check_remainder(self, part: tuple[int, int]) -> None:
         """Refuse a remainder that would hide the answer: it must be a power or a product that vanishes."""
-        problem, content = self.problem, self._read(number, line, *part).expression
+        problem, content = self.problem, self._read(*part).expression
         names: set[sp.Basic] = {*problem.epsilons, self.names.bare} & content.free_symbols
         falls_away = 2
         if problem.taylor:
-            falls_away = problem.count + (line[: part[0]].rstrip(" (")[-1:] != "o")
+            falls_away = problem.count + (self.line[: part[0]].rstrip(" (")[-1:] != "o")
             names = names or set(problem.symbols) & content.free_symbols
         degree = sp.Poly(content, *names).total_degree() if names and content.is_polynomial(*names) else 0
         if degree < falls_away:
             do = "write O(ε²) for what falls away, and all terms that are asked for"
-            raise refusal(f"the remainder O({line[slice(*part)].strip()}) in line {number}", do=do)
+            raise refusal(f"the remainder O({self.line[slice(*part)].strip()}) in line {self.number}", do=do)
 
-    def _read(self, number: int, line: str, start: int, end: int) -> FormulaReading:
+    def _read(self, start: int, end: int, text: str | None = None) -> FormulaReading:
+        line = self.line if text is None else text
         line = line[:start] + self.names.with_ratios(line[start:end]) + line[end:]
         options: dict[str, Any] = {"part": (start, end), **self.names.options()}
         try:
@@ -287,9 +277,11 @@ class Reader:
             rounded = reading(line, self.names.names, decimals=True, **options) if has_decimals else None
             formula, rounded = self.names.written_out(formula), rounded and self.names.written_out(rounded)
         except ArgumentError as error:
-            raise ArgumentError(error.what, where=f"line {number}, {error.where}", why=error.why, do=error.do) from None
+            raise ArgumentError(
+                error.what, where=f"line {self.number}, {error.where}", why=error.why, do=error.do
+            ) from None
         if large := too_large(formula.expression):
-            raise refusal(f"line {number}: {large}", do="give a shorter line")
+            raise refusal(f"line {self.number}: {large}", do="give a shorter line")
         return replace(formula, rounded=rounded)
 
     def _coefficients(self, mine: Mapping[Any, Any]) -> AnswerStep:
@@ -308,10 +300,10 @@ class Reader:
                 raise refusal(f"the coefficient {value} of {key}", do="give coefficients without epsilons")
             terms[term] = term * coefficient
             texts.append(f"{key}: {value}")
-        return self._step(1, ", ".join(texts), FormulaReading(sp.Add(*terms.values())))
+        return self._step(", ".join(texts), FormulaReading(sp.Add(*terms.values())))
 
     def _entry(self, value: Any) -> sp.Expr:
-        return self._read(1, value, 0, len(value)).expression if isinstance(value, str) else self.names.given(value, 1)
+        return self._read(0, len(value), value).expression if isinstance(value, str) else self.names.given(value, 1)
 
 
 def steps_of(mine: Any, problem: AnswerProblem) -> Sequence[AnswerStep]:

@@ -226,8 +226,7 @@ class AnswerNames:
         for symbol in expression.free_symbols:
             meaning = known(self.names, symbol.name)
             if not isinstance(meaning, sp.Expr):
-                do = f"known are {', '.join(self.names)}"
-                raise refusal(f"the symbol {symbol} in line {number}", do=do)
+                raise refusal(f"the symbol {symbol} in line {number}", do=f"known are {', '.join(self.names)}")
             put[symbol] = meaning
         return real(expression.doit().xreplace(put))
 

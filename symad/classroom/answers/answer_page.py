@@ -98,6 +98,15 @@ class CheckedAnswer(Shown):
         )
 
 
+def remarked(
+    problem: AnswerProblem, steps: Sequence[Judged], step: AnswerStep, kind: str, *words: Inline,
+    right: bool | None = False,
+) -> CheckedAnswer:  # fmt: skip
+    """Return an answer with one remark on the line of a step."""
+    line = AnswerLine(step.line, step.text)
+    return CheckedAnswer(problem, tuple(steps), right, line=line, mistakes=(Mistake(kind, words),))
+
+
 def term_of(problem: AnswerProblem, levels: Levels) -> sp.Expr:
     if problem.expansion:
         return monomial(levels)
@@ -154,8 +163,7 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
         return [look, *_witnessed(answer.problem, answer.witness, reveal=False), *_reasons(answer.mistakes, None)]
     written, expected = map(answer.problem.named, (answer.written, answer.expected))
     compared = Table(("you wrote", "it is"), ((written, expected),), "ll")
-    gap = written - expected
-    return [look, compared, *_witnessed(answer.problem, answer.witness), *_reasons(answer.mistakes, gap)]
+    return [look, compared, *_witnessed(answer.problem, answer.witness), *_reasons(answer.mistakes, written - expected)]
 
 
 def _witnessed(problem: AnswerProblem, witness: Witness | None, reveal: bool = True) -> list[Block]:

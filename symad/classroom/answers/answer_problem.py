@@ -62,9 +62,12 @@ class AnswerProblem:
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.reveal not in get_args(Reveal):
+            raise refusal(f"reveal={self.reveal!r}", do=f"use one of {', '.join(map(repr, get_args(Reveal)))}")
+        if isinstance(self.digits, bool) or not isinstance(self.digits, int) or not 0 <= self.digits <= MOST_DIGITS:
+            raise refusal(f"digits={self.digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
         kind = sp.Symbol if self.expansion else sp.Dummy  # a derivative may be in a variable that is called ε₁
-        epsilons = tuple(kind(f"epsilon_{k}", real=True) for k in range(1, self.count + 1))
-        object.__setattr__(self, "epsilons", epsilons)
+        object.__setattr__(self, "epsilons", tuple(kind(f"epsilon_{k}", real=True) for k in range(1, self.count + 1)))
         object.__setattr__(self, "truth", {levels: self.value(self.general(levels)) for levels in self.terms})
 
     @property
@@ -148,9 +151,10 @@ class AnswerProblem:
     def moved(self) -> list[sp.Expr]:
         """The entries of the argument x + eps_1 v + ..."""
         monomials = {levels: sp.Mul(*(self.epsilons[k - 1] for k in levels)) for levels in self.directions}
+        steps = ([part * monomials[levels] for part in parts] for levels, parts in self.directions.items())
         return [
-            self.value(symbol) + sum(self.directions[levels][k] * monomials[levels] for levels in self.directions)
-            for k, symbol in enumerate(self.symbols)
+            self.value(symbol) + sum(parts)
+            for symbol, parts in zip(self.symbols, zip(*steps, strict=True), strict=True)
         ]
 
     def coefficients(self, expression: sp.Expr) -> dict[Levels, sp.Expr]:
@@ -198,7 +202,6 @@ def expansion_problem(
     digits: int = DIGITS, reveal: Reveal = "always",
 ) -> AnswerProblem:  # fmt: skip
     """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
-    _check_options(digits, reveal)
     formula, symbols, values, argument, name = asked_formula(f, x)
     directions_of = by_levels(argument, directions, order)
     count = max(max(levels) for levels in directions_of)
@@ -209,14 +212,10 @@ def expansion_problem(
         raise refusal(f"{len(called)} names of epsilons", do=f"give {count}, one for each level")
     exact = {levels: [real(part) for part in parts] for levels, parts in directions_of.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
-    names, taylor = tuple(called or ()), order is not None
+    names = tuple(called or ())
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else expansion_problem(other, x, directions, order, called, digits, reveal)
-    return smooth(
-        AnswerProblem(
-            *apart, exact, count, True, name, names, taylor=taylor, digits=digits, reveal=reveal, otherwise=otherwise
-        )
-    )
+    return smooth(AnswerProblem(*apart, exact, count, True, name, names, order is not None, digits, reveal, otherwise))
 
 
 def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> AnswerProblem:
@@ -226,17 +225,15 @@ def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal:
 
 def problem_of(f: Any, x: Any, order: int, digits: int, reveal: Reveal) -> AnswerProblem:
     """Return the problem of a derivative in one symbol, which need not exist at the point."""
-    _check_options(digits, reveal)
     formula, symbols, values, _, name = asked_formula(f, x)
     if len(symbols) != 1:
         do = "name one as x, or use check_expansion with directions"
         raise refusal(f"a derivative in {len(symbols)} variables", do=do)
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
         raise refusal(f"order={order!r}", do=f"give an integer from 1 to {MOST_ORDER}")
-    apart = _apart(formula, symbols, values, [])
-    other = with_decimal_logarithms(f)
+    apart, other = _apart(formula, symbols, values, []), with_decimal_logarithms(f)
     otherwise = None if other == f else derivative_problem(other, x, order, digits, reveal)
-    return AnswerProblem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise)
+    return AnswerProblem(*apart, ones(order), order, False, name, (), False, digits, reveal, otherwise)
 
 
 def of_kind(kind: type[Problem], problem: AnswerProblem, **more: Any) -> Problem:
@@ -256,16 +253,8 @@ def with_decimal_logarithms(text: Any) -> Any:
     return re.sub(r"\\log(?![A-Za-z_]|\s*_)", r"\\log_{10}", text)
 
 
-def _check_options(digits: int, reveal: str) -> None:
-    if reveal not in get_args(Reveal):
-        raise refusal(f"reveal={reveal!r}", do=f"use one of {', '.join(map(repr, get_args(Reveal)))}")
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= MOST_DIGITS:
-        raise refusal(f"digits={digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
-
-
 def directional_problem(f: Any, x: Any, direction: Sequence[sp.Expr], digits: int, reveal: Reveal) -> AnswerProblem:
     """Return the problem of a derivative along a direction, which is taken as it is."""
-    _check_options(digits, reveal)
     formula, symbols, values, _, name = asked_formula(f, x)
     entries = [real(part) for part in direction]
     apart = _apart(formula, symbols, values, entries)
@@ -274,10 +263,11 @@ def directional_problem(f: Any, x: Any, direction: Sequence[sp.Expr], digits: in
 
 def derivative_within(problem: AnswerProblem, order: int, formula: sp.Expr) -> AnswerProblem:
     """Return the problem of a derivative of f, or of a part of it, that a line of an answer is about."""
-    return replace(problem, formula=formula, directions=_ones(order), count=order, expansion=False)
+    return replace(problem, formula=formula, directions=ones(order), count=order, expansion=False)
 
 
-def _ones(order: int) -> dict[Levels, list[sp.Expr]]:
+def ones(order: int) -> dict[Levels, list[sp.Expr]]:
+    """Return the directions of a derivative in one symbol: 1 along each level."""
     return {(level,): [sp.S.One] for level in range(1, order + 1)}
 
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_text import ARROW, left_side, without_typesetting
-from symad.classroom.answers.answer_words import trimmed
+from symad.classroom.answers.answer_text import ARROW, left_side, trimmed, without_typesetting
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS, as_cases
 from symad.classroom.formulas.typesetting import POWER, leibniz, normalized, operators, order_of

@@ -79,7 +79,5 @@ def components_of(f: Any) -> list[Any]:
     left = named_left(text)
     text = text[left.end() if left else 0 :].strip(" $.")
     parts = parts_of(text[1:-1], ",;") if text[:1] in "([⟨" and text[-1:] in ")]⟩" else []
-    is_vector = (
-        len(parts) > 1 and len(parts_of(text, ",;")) == 1 and all(part.count("(") == part.count(")") for part in parts)
-    )
-    return [part.strip() for part in parts] if is_vector else [f]
+    is_whole = len(parts_of(text, ",;")) == 1 and all(part.count("(") == part.count(")") for part in parts)
+    return [part.strip() for part in parts] if is_whole and len(parts) > 1 else [f]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import sympy as sp
 
 from symad.classroom.answers.answer_names import CONSTANT
-from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged, term_of
+from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged, remarked, term_of
 from symad.classroom.answers.answer_problem import AnswerProblem, derivative_within
 from symad.classroom.answers.implicit_problem import ImplicitProblem
 from symad.classroom.answers.mistake_rules import by_terms
@@ -22,11 +23,9 @@ from symad.classroom.expansion.epsilon import Levels, readable
 
 def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -> CheckedAnswer:
     """Return the answer with its first wrong or undecided step."""
-    line = AnswerLine(bad.step.line, bad.step.text)
     if bad.step.bare:
-        levels_said = f"there are {problem.count} levels, and each has an epsilon of its own"
-        mistake = Mistake("confused levels", (f"an epsilon without a number: {levels_said}",))
-        return CheckedAnswer(problem, judged, False, True, line, sp.Symbol("epsilon"), mistakes=(mistake,))
+        words = f"an epsilon without a number: there are {problem.count} levels, and each has an epsilon of its own"
+        return replace(remarked(problem, judged, bad.step, "confused levels", words), term=sp.Symbol("epsilon"))
     levels = next(levels_of_term for levels_of_term, how in bad.terms.items() if not how)
     expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
     for shown, value in ((expected, bad.expected[levels]), (written, bad.written[levels])):
@@ -42,7 +41,7 @@ def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -
     if bad.right is False and (before := _right_before(judged, bad)) is not None:
         of_terms = tuple(mistake for mistake in mistakes if mistake.kind in OF_TERMS and problem.expansion)
         mistakes = of_terms or (_slip(before, bad, levels),)
-    witness = bad.terms[levels].witness
+    line, witness = AnswerLine(bad.step.line, bad.step.text), bad.terms[levels].witness
     return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes, witness)
 
 

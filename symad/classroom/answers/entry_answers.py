@@ -24,8 +24,7 @@ from symad.classroom.answers.answer_problem import (
     derivative_problem,
     directional_problem,
 )
-from symad.classroom.answers.answer_text import LeftSide, left_side
-from symad.classroom.answers.answer_words import trimmed
+from symad.classroom.answers.answer_text import LeftSide, left_side, trimmed
 from symad.classroom.answers.asked import Asked, components_of
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.answers.vector_texts import dot_product, joined, parts_of, sum_of_units, vector_parts
@@ -65,11 +64,6 @@ class EntryQuestion:
     options: Asked
     grid: Grid = ()
     _problems: dict[Place, AnswerProblem] = field(default_factory=dict, compare=False)
-
-    @property
-    def is_jacobian(self) -> bool:
-        """Whether the array has a row for each component and a column for each variable."""
-        return len(self.components) > 1 and len(self.symbols) > 1 and isinstance(self.grid[0][0], tuple)
 
     @cached_property
     def names(self) -> list[str]:
@@ -170,8 +164,7 @@ class EntryQuestion:
         if side is not None and (place := self._place(side)) and len(place) <= MOST_ORDER + 1:
             return place
         if bare.lower() == "gradient" or (_GRADIENT.match(bare) and _NAME.fullmatch(bare)):
-            component = next((k for letter, k in self.letters.items() if letter in bare[1:]), 0)
-            return self._partials(component, 1)
+            return self._partials(next((k for letter, k in self.letters.items() if letter in bare[1:]), 0), 1)
         if re.fullmatch("d[a-zA-Z]", bare) and len(self.components) == 1:
             return self._partials(0, 1)
         if side is not None and side.order and len(self.symbols) == 1 and not side.variables:
@@ -285,8 +278,9 @@ Check = Callable[[str, AnswerProblem], CheckedAnswer]
 
 def checked_entries(mine: Any, question: EntryQuestion, check: Check) -> CheckedAnswer:
     """Return the first entry that is not right, checked, else the last one, finished if all entries are present."""
-    rows = question.grid if question.is_jacobian else ()
-    transposed = [replace(question, grid=tuple(zip(*rows, strict=True)))] if rows else []
+    grid, count = question.grid, min(len(question.components), len(question.symbols))
+    is_jacobian = count > 1 and isinstance(grid[0][0], tuple)
+    transposed = [replace(question, grid=tuple(zip(*grid, strict=True)))] if is_jacobian else []
     checked, *others = (_attempted(mine, asked, check) for asked in (question, *transposed))
     for other in others if isinstance(checked, ArgumentError) or checked.right is False else ():
         if isinstance(other, CheckedAnswer) and other.right and (other.finished or isinstance(checked, ArgumentError)):
@@ -344,8 +338,7 @@ def _other_entry(place: Place, answer: CheckedAnswer, question: EntryQuestion) -
             continue
         problem = question.problem(other)
         if agreement(problem.truth[problem.terms[0]], answer.written):
-            words = ("This is ", question.shown(other), ", and not ", question.shown(place))
-            return (Mistake("another entry", words),)
+            return (Mistake("another entry", ("This is ", question.shown(other), ", and not ", question.shown(place))),)
     return ()
 
 
@@ -355,15 +348,8 @@ def _carried(place: Place, answer: CheckedAnswer, all_checked: list[tuple[Place,
         return answer
     for lower, before in all_checked:
         extra = [k for k in set(place[1:]) if tuple(sorted((*lower[1:], k))) == place[1:]]
-        if (
-            before.right is not False
-            or before.written is None
-            or before.problem.at
-            or lower[0] != place[0]
-            or not extra
-        ):
-            continue
-        by = answer.problem.symbols[0]
-        if agreement(sp.diff(before.written, by), answer.written):
+        is_wrong = before.right is False and before.written is not None and not before.problem.at
+        follows = is_wrong and lower[0] == place[0] and extra
+        if follows and agreement(sp.diff(before.written, answer.problem.symbols[0]), answer.written):
             return replace(answer, steps=(*answer.steps[:-1], replace(answer.steps[-1], carried=True)))
     return answer

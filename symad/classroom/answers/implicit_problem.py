@@ -11,12 +11,12 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_problem import DIGITS as FEWEST, AnswerProblem, Reveal, real
+from symad.classroom.answers.answer_problem import DIGITS as FEWEST, AnswerProblem, Reveal, ones, real
 from symad.classroom.equality.equality import Agreement, Witness, agreement
 from symad.classroom.equality.hyperdual import constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
 from symad.classroom.expansion.displayed import Definitions, check_coefficients
-from symad.classroom.expansion.epsilon import Along, Levels, Listed, Nested, subsets
+from symad.classroom.expansion.epsilon import Along, Listed, Nested, subsets
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import named_left, read_formula
 from symad.derivatives.level import Epsilon
@@ -86,8 +86,7 @@ class ImplicitProblem(AnswerProblem):
             at = {name: mp.mpf(source.uniform(-size, size)) for name in names}
             with mp.workdps(DIGITS):
                 try:
-                    start = mp.mpf(source.uniform(-size, size))
-                    root = mp.findroot(lambda y, at=at: function(*at.values(), y), start)
+                    root = mp.findroot(lambda y, at=at: function(*at.values(), y), mp.mpf(source.uniform(-size, size)))
                 except (ArithmeticError, ValueError, TypeError):
                     continue
                 if mp.im(root) == 0:
@@ -117,8 +116,7 @@ def is_equation(f: Any, x: Any = "x") -> bool:
 
 def parts_of_equation(f: Any, x: Any) -> tuple[sp.Expr, sp.Expr, sp.Symbol, sp.Symbol]:
     """Return both sides of an equation, its symbol x, and the dependent one: y, or the only other one."""
-    sides = [read_formula(side, [x]) for side in f.split("=")] if isinstance(f, str) else f.args
-    left, right = map(real, sides)
+    left, right = map(real, [read_formula(side, [x]) for side in f.split("=")] if isinstance(f, str) else f.args)
     symbols, name = left.free_symbols | right.free_symbols, plain(str(x))
     others = sorted((s for s in symbols if plain(s.name) != name), key=str)
     dependent = next((s for s in others if s.name == "y"), others[0] if len(others) == 1 else None)
@@ -136,20 +134,16 @@ def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: R
         raise refusal("an equation as a question", do=do)
     left, right, variable, dependent = parts_of_equation(f, x)
     formula, at = left - right, _on_the_curve(point, variable, dependent, left - right)
-    directions: dict[Levels, Any] = {(level,): [sp.S.One] for level in range(1, order + 1)}
-    problem = ImplicitProblem(
-        formula, (variable,), at, directions, order, False, name="y", digits=digits, reveal=reveal, dependent=dependent
-    )
+    options: dict[str, Any] = {"digits": digits, "reveal": reveal, "dependent": dependent}
+    problem = ImplicitProblem(formula, (variable,), at, ones(order), order, False, "y", **options)
     _check_on_the_curve(problem)
     return problem
 
 
 def _on_the_curve(point: Mapping[Any, Any], x: sp.Symbol, y: sp.Symbol, formula: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
     """Return a point as exact values of x and y; ArgumentError for one that is not on the curve."""
-    named = {
-        plain(str(name)): real(read_formula(value) if isinstance(value, str) else value)
-        for name, value in point.items()
-    }
+    read = {name: read_formula(value) if isinstance(value, str) else value for name, value in point.items()}
+    named = {plain(str(name)): real(value) for name, value in read.items()}
     at = {symbol: named[plain(symbol.name)] for symbol in (x, y) if plain(symbol.name) in named}
     if not point:
         return {}
@@ -169,5 +163,4 @@ def _check_on_the_curve(problem: ImplicitProblem) -> None:
     ones = [part for levels in every if len(levels) == 1 for part in (sp.S.One, products[levels])]
     moved = Listed(Nested(variable, 1, *ones), Nested(problem.dependent, 1, *along))
     definitions = Definitions("the formula", (variable, problem.dependent), problem.formula)
-    zeros = dict.fromkeys(every, sp.S.Zero)
-    check_coefficients(zeros, Along(sp.Symbol("the formula"), sp.S.Zero, moved), definitions)
+    check_coefficients(dict.fromkeys(every, sp.S.Zero), Along(sp.Symbol("the formula"), sp.S.Zero, moved), definitions)

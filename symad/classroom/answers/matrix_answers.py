@@ -9,14 +9,15 @@ import contextlib
 import copy
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 from mpmath import mp
 
 from symad.classroom.answers.answer_lines import AnswerStep
-from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
-from symad.classroom.answers.answer_problem import AnswerProblem
+from symad.classroom.answers.answer_page import CheckedAnswer, Judged, remarked
+from symad.classroom.answers.answer_problem import AnswerProblem, ones
 from symad.classroom.answers.answer_statements import lines_of, sides_of
 from symad.classroom.answers.answer_text import left_side
 from symad.classroom.answers.asked import Asked
@@ -39,12 +40,7 @@ from symad.errors import ArgumentError, InvariantError, RuleError
 from symad.tracing.calling.user_place import refusal
 
 _LEFT = re.compile(r"\s*(?:∇|\\nabla|d|∂|J|D|\\frac\s*\{\s*(?:\\partial|d))")
-_FACTORS = {
-    sp.Integer(-1): "wrong sign",
-    sp.Integer(2): "factor",
-    sp.Rational(1, 2): "factor",
-    sp.Integer(-2): "factor",
-}
+_FACTORS = {-1: "wrong sign", 2: "factor", sp.Rational(1, 2): "factor", -2: "factor"}
 _BY = Agreement(True, by="on random matrices of several sizes")
 
 
@@ -58,8 +54,7 @@ class MatrixQuestion(MatrixFormula):
         self.layout = asked.layout
         self._known: dict[Any, tuple[Any, Any]] = {}
         symbols = (sp.Symbol(x, real=True),)
-        directions: dict[Any, Any] = {(1,): [sp.S.One]}
-        self.problem = AnswerProblem(sp.Symbol(f), symbols, {}, directions, 1, False, "f", reveal=asked.reveal)
+        self.problem = AnswerProblem(sp.Symbol(f), symbols, {}, ones(1), 1, False, "f", reveal=asked.reveal)
 
     def expected(self, plan: tuple[int, ...], by_change: bool, said: Mapping[str, str]) -> tuple[Any, Any]:
         """Return random values, and the derivative there, in the layout that is asked for."""
@@ -100,11 +95,10 @@ class MatrixQuestion(MatrixFormula):
         fitted = copy.deepcopy(self.shapes)
         with contextlib.suppress(ArgumentError):
             fitted.of(tree, "")
-        labels = (
-            (label, name, side) for name in sorted(self.names) for side, label in enumerate(self.shapes.letter(name))
-        )
         of_unit = fitted.size("I rows")
-        sizes = [(shape(values[name]) or (1, 1))[side] for label, name, side in labels if fitted.size(label) == of_unit]
+        sizes = [size for name in sorted(self.names)
+                 for label, size in zip(self.shapes.letter(name), shape(values[name]) or (1, 1), strict=True)
+                 if fitted.size(label) == of_unit]  # fmt: skip
         rows, columns = shape(right) or (0, 1)
         return mp.eye(sizes[0]) if sizes else mp.eye(rows) if rows == columns else values["I"]
 
@@ -181,11 +175,8 @@ def checked_matrices(mine: Any, question: MatrixQuestion) -> CheckedAnswer:
         step = AnswerStep(number, text, sp.Symbol(text))
         steps.append(Judged(step, mistake is None, {(1,): _BY}, {}, {}))
         if mistake is not None:
-            line = AnswerLine(number, text)
             shown = question.explained() if question.problem.reveal == "always" else ()
-            return CheckedAnswer(
-                question.problem, tuple(steps), False, True, line, mistakes=(mistake,), explanation=shown
-            )
+            return replace(remarked(question.problem, steps, step, mistake.kind, *mistake.words), explanation=shown)
     if not steps:
         raise refusal("an empty answer", do="write a line such as '2Ax'")
     return CheckedAnswer(question.problem, tuple(steps), True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import combinations_with_replacement, islice
 
 import sympy as sp
@@ -99,9 +100,7 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) 
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     """Return the candidates that agree with the written expression wherever both have values at random points."""
-    readable = [
-        wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo, sp.I)
-    ]
+    readable = [wrong for wrong in candidates if not (too_large(wrong.value) or wrong.value.has(sp.nan, sp.zoo, sp.I))]
     sampler = Sampler([written, *(wrong.value for wrong in readable)])
     looked_at, met = list(range(len(readable))), [0] * len(readable)
     for attempt in range(ATTEMPTS):
@@ -232,10 +231,8 @@ def _other_orders(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
 
 def _repeated(problem: AnswerProblem, levels: Sequence[int]) -> sp.Expr:
     """Return the derivative along directions of levels, which may repeat."""
-    derivative = problem.formula
-    for level in levels:
-        derivative = along(derivative, dict(zip(problem.symbols, problem.directions[(level,)], strict=True)))
-    return derivative
+    ways = (dict(zip(problem.symbols, problem.directions[(level,)], strict=True)) for level in levels)
+    return reduce(along, ways, problem.formula)
 
 
 def _other_levels(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
@@ -252,10 +249,8 @@ def _other_levels(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
         if chosen != levels:
             yield Wrong("confused levels", words, _repeated(problem, chosen))
     directions = [problem.directions[(level,)] for level in range(1, problem.count + 1)]
-    everywhere = [sp.Add(*parts) for parts in zip(*directions, strict=True)]
-    together = problem.formula
-    for _ in levels:
-        together = along(together, dict(zip(problem.symbols, everywhere, strict=True)))
+    everywhere = dict(zip(problem.symbols, (sp.Add(*parts) for parts in zip(*directions, strict=True)), strict=True))
+    together = reduce(along, [everywhere] * len(levels), problem.formula)
     yield Wrong("confused levels", ("You used one epsilon for all levels: each has its own",), together)
 
 
@@ -264,10 +259,8 @@ def _other_variables(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     for level in levels if len(problem.symbols) == 2 else ():
         before = problem.general(tuple(other for other in levels if other != level))
         exchanged = dict(zip(problem.symbols, reversed(problem.directions[(level,)]), strict=True))
-        words: Words = (
-            "You exchanged the two parts of the direction",
-            *[" of ", monomial((level,))][: 2 * problem.expansion],
-        )
+        of_level = (" of ", monomial((level,))) if problem.expansion else ()
+        words: Words = ("You exchanged the two parts of the direction", *of_level)
         yield Wrong("direction", words, along(before, exchanged))
 
 

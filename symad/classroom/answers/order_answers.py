@@ -1,10 +1,13 @@
-"""Derivatives of every order by a formula in n, and derivatives that do not exist at a point."""
+"""Formulas in n for derivatives of every order, derivatives that do not exist at a point, and Taylor polynomials.
+
+Polynomials may have the remainder of Lagrange: f^(n+1)(ξ)/(n+1)! (x - a)^(n+1), or with a + θ(x - a) for ξ.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,15 +16,16 @@ from mpmath import mp
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_lines import AnswerStep, steps_of
-from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
-from symad.classroom.answers.answer_problem import AnswerProblem, derivative_problem, of_kind, smooth
+from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged, remarked
+from symad.classroom.answers.answer_problem import AnswerProblem, derivative_problem, expansion_problem, of_kind, smooth
 from symad.classroom.answers.answer_statements import lines_of
 from symad.classroom.answers.asked import Asked
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.equality.slopes import side_slopes, slope_at
 from symad.classroom.equality.turns import turns
-from symad.classroom.formulas.read import read_formula
+from symad.classroom.expansion.epsilon import Levels
+from symad.classroom.formulas.read import read_formula, reading
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
 
@@ -59,6 +63,14 @@ _RATIOS: tuple[tuple[str, str, Callable[[int, Any], Any]], ...] = (
     ("factorial", "The factorial is shifted by one", lambda n, first: mp.mpf(1) / n),
     ("chain rule", "Each order brings the inner derivative once more: its power is wrong", lambda n, first: first**n),
     ("constant", "It is a multiple of the right one", lambda n, first: first),
+)
+PLACES = {name: sp.Symbol(name, real=True) for name in ("xi", "theta", "c", "z", "zeta")}  # between a and x
+_BETWEEN = tuple(PLACES.values())
+_REMAINDER = re.compile(
+    r"\s*(?:\|)?R(?:_?\{?[0-9n₀-₉]\}?)?\s*(?:\(\s*\w\s*\))?\s*=(?P<value>[^=<>≤≥]+)(?:=(?P<more>[^=<>≤≥]+))?"
+)
+_RANGE = re.compile(
+    r"[,;]?\s*(?:with|where|mit|avec|for|für)?\s*(?:some\s+)?(?:-?[\w.]+\s*[<≤]\s*)?(?:ξ|\\xi|θ|\\theta|c|z|ζ)\s*(?:[<≤∈]|\\in|between|zwischen).*$"
 )
 
 
@@ -103,26 +115,20 @@ class NthProblem(AnswerProblem):
             is_shown = witness is not None and witness.at is not None
             shown = replace(witness, at={ORDER: sp.Integer(failing[-1]), **witness.at}) if is_shown else None  # type: ignore
             return Agreement(False, witness=shown)
-        steps = [
-            agreement(self.derivative(n), _at(written, n))
-            if not in_x
-            else agreement(sp.diff(_at(written, n), self.symbols[0]), _at(written, n + 1))
-            for n in _FURTHER
-        ]
+        pairs = ((_at(written, n), n) for n in _FURTHER)
+        further = ((sp.diff(now, *self.symbols), n + 1) if in_x else (self.derivative(n), n) for now, n in pairs)
+        steps = [agreement(expected, _at(written, n)) for expected, n in further]
         decided = [verdict for n, verdict in verdicts.items() if n or verdict.points]  # (n - 1)! has no value at 0
-        return Agreement(
-            True if all((*decided, *steps)) else None, by="for n = 0 to 8, and by differentiation from n to n + 1"
-        )
+        by = "for n = 0 to 8, and by differentiation from n to n + 1"
+        return Agreement(True if all((*decided, *steps)) else None, by=by)
 
     def own_mistakes(self, written: sp.Expr) -> list[tuple[str, str]]:
         """Return the mistake that the ratios of the written formula to the derivatives show."""
         if not written.has(ORDER):
             return [("a formula in n", "The order n does not occur in it")]
-        for by in (1, -1):
+        for by, sign in ((1, "+"), (-1, "-")):
             if all(agreement(self.derivative(n + by), _at(written, n)) for n in range(1, 5)):
-                return [
-                    ("wrong order", f"This is the derivative of order n {'+' if by > 0 else '-'} 1: shift n by one")
-                ]
+                return [("wrong order", f"This is the derivative of order n {sign} 1: shift n by one")]
         ratios = [_ratio(_at(written, n), self.derivative(n)) for n in range(1, 6)]
 
         def follow(law: Callable[[int, Any], Any]) -> bool:
@@ -185,35 +191,28 @@ def existence_check(
         lines = [(number, line) for number, line in lines_of(mine) if isinstance(line, str) and line.strip()]
         absent = [_said(number, line, slope is None) for number, line in lines if _ABSENT.search(line)]
         sided = [_sided(number, match, problem, place) for number, line in lines for match in _SIDED.finditer(line)]
-        bad = next((judged for judged in (*sided, *absent) if not judged.right), None)
+        said = (*sided, *absent)
+        bad = next((judged for judged in said if not judged.right), None)
         if bad is not None:
             kind, words = "one-sided slope", f"The slope on that side is another one: {shown}"
             if bad in absent:
                 kind, words = "no derivative", "It does exist: the slopes on both sides are equal"
-            return _wrong(problem, (*sided, *absent), bad.step, kind, words)
+            return remarked(problem, said, bad.step, kind, words)
         others = any("=" in _ABSENT.sub("", _SIDED.sub("", line)) for _, line in lines)
-        if others and (absent or sided):
+        if others and said:
             words = "What is said of the slopes is right; the rest has to be read by a teacher"
-            return replace(_wrong(problem, (*sided, *absent), (*sided, *absent)[-1].step, "reasons", words), right=None)
+            return remarked(problem, said, said[-1].step, "reasons", words, right=None)
         if absent or (sided and slope is None):
-            return CheckedAnswer(problem, (*sided, *absent), True, finished=bool(absent) or is_one_sided)
+            return CheckedAnswer(problem, said, True, finished=bool(absent) or is_one_sided)
         if slope is not None:
             return check(mine, problem)
         if is_one_sided or (isinstance(mine, str) and _ENDLESS.search(mine)):
             do = "write 'does not exist'" + (", or f'_+(a) = or f'_-(a) =" if is_one_sided else "")
             raise refusal(f"an answer where {why}", do=do)
         steps = tuple(Judged(step, False, {}, {}, {}) for step in steps_of(mine, problem))
-        return _wrong(problem, steps, steps[-1].step, "no derivative", f"It does not exist: {shown}")
+        return remarked(problem, steps, steps[-1].step, "no derivative", f"It does not exist: {shown}")
 
     return checked
-
-
-def _wrong(
-    problem: AnswerProblem, steps: tuple[Judged, ...], step: AnswerStep, kind: str, words: str
-) -> CheckedAnswer:  # fmt: skip
-    return CheckedAnswer(
-        problem, steps, False, True, AnswerLine(step.line, step.text), mistakes=(Mistake(kind, (words,)),)
-    )
 
 
 def _said(number: int, text: str, right: bool) -> Judged:
@@ -233,3 +232,86 @@ def _sided(number: int, match: re.Match[str], problem: AnswerProblem, place: sp.
         raise refusal(f"{text!r} as a slope", do="write a number")
     near = side is not None and not steep and abs(mp.mpf(str(value)) - side) < _SAME * (1 + abs(side))
     return _said(number, match[0], bool(near))
+
+
+@dataclass(frozen=True)
+class TaylorProblem(AnswerProblem):
+    """A Taylor polynomial. Terms with ξ are the remainder, and no part of the polynomial."""
+
+    @property
+    def own_names(self) -> dict[str, sp.Symbol]:
+        return {**PLACES, "ξ": PLACES["xi"], "θ": PLACES["theta"]}
+
+    def coefficients(self, expression: sp.Expr) -> dict[Levels, sp.Expr]:
+        return super().coefficients(expression.as_independent(*_BETWEEN, as_Add=True)[0])
+
+    def remainders(self, place: sp.Symbol, step: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
+        """Yield the remainder at a place, then wrong ones with what is wrong; step is x - a."""
+        (x,), order = self.symbols, self.count + 1
+        a = self.value(x)
+        between = a + place * step if place == PLACES["theta"] else place
+        slopes = [sp.diff(self.formula, x, k) for k in range(order + 2)]
+
+        def term(k: int, at: sp.Expr, below: int, power: int) -> sp.Expr:
+            return slopes[k].subs(x, at) / sp.factorial(below) * step**power
+
+        yield "", term(order, between, order, order)
+        if slopes[order].subs(x, a) == 0:  # the polynomial is that of the next order too
+            yield "", term(order + 1, between, order + 1, order + 1)
+        yield f"You did not divide by {order}!", term(order, between, 0, order)
+        yield f"You divided by {order - 1}!, and not by {order}!", term(order, between, order - 1, order)
+        lower = "You took the derivative of the order of the polynomial: the remainder has the next one"
+        yield lower, term(order - 1, between, order - 1, order - 1)
+        yield "You took the derivative of one order too few", term(order - 1, between, order, order)
+        power = "The power of x - a is that of the polynomial, and not the next one"
+        yield power, term(order, between, order, order - 1)
+
+
+def taylor_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswer]) -> Callable[[Any], CheckedAnswer]:
+    """Return the check of a Taylor polynomial about the point in x, with or without its remainder."""
+    if not isinstance(x, Mapping) or len(x) != 1:
+        raise refusal("a Taylor polynomial without a point", do='give one, as {"x": 0}')
+    taylor = of_kind(TaylorProblem, expansion_problem(f, x, [1], asked.order, None, asked.digits, asked.reveal))
+    (symbol,) = taylor.symbols
+    plain = sp.Symbol(symbol.name, real=True)
+
+    def checked(mine: Any) -> CheckedAnswer:
+        remainders: list[tuple[int, str, sp.Expr]] = []
+        if isinstance(mine, str):
+            lines = [_RANGE.sub("", line) for line in mine.splitlines()]
+            for number, line in enumerate(lines, 1):
+                for match in _REMAINDER.finditer(line) if "R" in line else ():
+                    names = {**taylor.own_names, symbol.name: plain}
+                    for text in filter(None, (match["value"], match["more"])):
+                        remainders.append((number, match[0], reading(text.strip(" .;,$"), names).expression))
+            mine = "\n".join(re.sub(r"[,;\s]*$", "", _REMAINDER.sub("", line)) for line in lines)
+        answer = check(mine, taylor)
+        step = plain - taylor.value(symbol)
+        along = {epsilon: sp.S.Zero if k else step for k, epsilon in enumerate(taylor.epsilons)}
+        for judged in answer.steps if answer.right else ():
+            if (rest := judged.step.expression.as_independent(*_BETWEEN, as_Add=True)[1]) != 0:
+                remainders.append((judged.step.line, judged.step.text, rest.subs(along)))
+        last = answer.steps[-1].step
+        whole = last.expression.as_independent(*_BETWEEN, as_Add=True)[0].subs(along)
+        if answer.right and whole.is_polynomial(plain) and sp.degree(whole, plain) > taylor.count:
+            words = f"The polynomial of degree {taylor.count} has no term of a higher degree"
+            return remarked(taylor, answer.steps, last, "degree", words)
+        for number, text, written in remainders if answer.right else ():
+            if (what := _wrong_remainder(taylor, written, step)) is not None:
+                mistakes = (Mistake("remainder", (what,)),) if what else ()
+                return replace(answer, right=False, line=AnswerLine(number, text), mistakes=mistakes)
+        return replace(answer, finished=bool(whole.is_polynomial(plain))) if answer.right else answer
+
+    return checked
+
+
+def _wrong_remainder(problem: TaylorProblem, written: sp.Expr, step: sp.Expr) -> str | None:
+    """Return what is wrong with a remainder, "" if no usual mistake leads there; None if it is right."""
+    places = [place for place in _BETWEEN if written.has(place)]
+    if len(places) > 1:
+        raise refusal("two places in one remainder", do="write one ξ between the point and x")
+    for words, expression in problem.remainders(places[0] if places else PLACES["xi"], step):
+        if agreement(expression, written):
+            return words or None
+    at_point = next(problem.remainders(PLACES["xi"], step))[1].subs(PLACES["xi"], problem.value(problem.symbols[0]))
+    return "Its derivative is taken at the point, and not at a ξ between" if agreement(at_point, written) else ""

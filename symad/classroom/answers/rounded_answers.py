@@ -7,19 +7,18 @@ The answer is right if each number is near enough, and the sides then agree at o
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
 from mpmath import mp
 
-from symad.classroom.equality.hyperdual import HyperDual, constant
+from symad.classroom.equality.hyperdual import constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
 
 _MOST_DECIMALS = 4
 _TRIES = 12  # random points until enough have values
 _CHECKED = 3  # points in addition to those of Newton's method
-_STEPS = 30
 _AGREED = mp.mpf(10) ** -25
 
 Decimals = Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]]
@@ -31,8 +30,7 @@ def significant_digits(text: str) -> int:
     >>> significant_digits("0.0540"), significant_digits("12.5")
     (3, 3)
     """
-    digits = text.lower().partition("e")[0].replace(".", "").lstrip("0")
-    return max(len(digits), 1)
+    return max(len(text.lower().partition("e")[0].replace(".", "").lstrip("0")), 1)
 
 
 def is_rounded_from(written: sp.Expr, expected: sp.Expr, decimals: Decimals, fewest: int) -> bool:
@@ -50,14 +48,16 @@ def is_rounded_from(written: sp.Expr, expected: sp.Expr, decimals: Decimals, few
         samples = _samples(written, expected, unknowns, decimals)
         if len(samples) < len(unknowns) + (_CHECKED if written.free_symbols - set(unknowns) else 0):
             return False
-        exact = _solved(written, unknowns, decimals, samples[: len(unknowns)])
-        if exact is None:
+        start = [_float(decimals[unknown][0]) for unknown in unknowns]
+        try:
+            exact = mp.findroot(
+                lambda *at: [_gap(written, unknowns, at, sample) for sample in samples[: len(unknowns)]], start
+            )
+        except (ArithmeticError, ValueError, UnknownValueError):
             return False
-        near = all(
-            abs(value - _float(decimals[unknown][0])) <= _float(decimals[unknown][1]) * (1 + _AGREED)
-            for unknown, value in zip(unknowns, exact, strict=True)
-        )
-        return near and all(_gap(written, unknowns, exact, sample)[0] <= _AGREED for sample in samples)
+        sizes = (_float(decimals[unknown][1]) * (1 + _AGREED) for unknown in unknowns)
+        near = all(abs(value - at) <= size for value, at, size in zip(exact, start, sizes, strict=True))
+        return near and all(abs(_gap(written, unknowns, exact, sample)) <= _AGREED for sample in samples)
 
 
 Sample = tuple[dict[sp.Basic, Any], Any]
@@ -81,30 +81,11 @@ def _samples(written: sp.Expr, expected: sp.Expr, unknowns: Sequence[sp.Symbol],
     return samples
 
 
-def _gap(written: sp.Expr, unknowns: Sequence[sp.Symbol], at: Sequence[Any], sample: Sample) -> tuple[Any, list[Any]]:
-    """Return the relative difference at a point, and the slopes of the answer in its unknowns."""
+def _gap(written: sp.Expr, unknowns: Sequence[sp.Symbol], at: Iterable[Any], sample: Sample) -> Any:
+    """Return the relative difference at a point."""
     known, expected = sample
-    pairs = enumerate(zip(unknowns, at, strict=True))
-    moved = {unknown: HyperDual({0: value, 1 << k: mp.mpf(1)}) for k, (unknown, value) in pairs}
-    value = IndependentValues({**known, **moved}).of(written)
-    slopes = [value.parts.get(1 << k, mp.mpf(0)) for k in range(len(unknowns))]
-    return abs(value.real - expected) / max(abs(expected), mp.mpf(10) ** -30), [value.real - expected, *slopes]
-
-
-def _solved(
-    written: sp.Expr, unknowns: Sequence[sp.Symbol], decimals: Decimals, samples: Sequence[Sample]
-) -> list[Any] | None:
-    at = [_float(decimals[unknown][0]) for unknown in unknowns]
-    for _ in range(_STEPS):
-        try:
-            rows = [_gap(written, unknowns, at, sample)[1] for sample in samples]
-            step = mp.lu_solve(mp.matrix([row[1:] for row in rows]), mp.matrix([row[0] for row in rows]))
-        except (ArithmeticError, ValueError, UnknownValueError):
-            return None
-        at = [value - change for value, change in zip(at, step, strict=True)]
-        if all(abs(change) <= mp.mpf(10) ** -35 * max(1, abs(value)) for value, change in zip(at, step, strict=True)):
-            return at
-    return None
+    value = IndependentValues({**known, **dict(zip(unknowns, map(constant, at), strict=True))}).of(written)
+    return (value.real - expected) / max(abs(expected), mp.mpf(10) ** -30)
 
 
 def _float(number: sp.Rational) -> Any:

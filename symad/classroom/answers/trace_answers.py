@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import sympy as sp
@@ -118,8 +118,7 @@ def check_trace(
     return CheckedTrace(explained.name.removeprefix("gradient of "), mode, judged)
 
 
-@dataclass(frozen=True)
-class _Quantity:
+class _Quantity(NamedTuple):
     """What a row may stand for: a line or an input, or a part of a sum or a product, with its two numbers."""
 
     name: str
@@ -158,9 +157,8 @@ class _Marking:
             numbers = () if direction is None else arguments_at(self.inputs, (), flat)
             given = named if direction is None else dict(zip(self.inputs, numbers, strict=True))
             if missing := [name for name in self.inputs if name not in given and len(self.inputs) > 1]:
-                raise refusal(
-                    f"no tangent of {missing[0]}", do="give it in the table, or give check_trace a direction="
-                )
+                do = "give it in the table, or give check_trace a direction="
+                raise refusal(f"no tangent of {missing[0]}", do=do)
             seeds = {name: mp.mpf(given.get(name, 1)) for name in self.inputs}
         for name in self.lines if self.mode == "forward" else reversed(self.lines):
             self.slopes[name] = seeds.get(name, mp.mpf(0)) + mp.fsum(self.parts(name))
@@ -331,9 +329,7 @@ class _Marking:
         exact, own = [self.exact[name].slope], [mp.fsum([self.seeds.get(name, 0), *self.parts(name)])]
         if not last:
             exact, own = exact + self.exact_sums[name], own + self.sums(name)
-        used = {symbol for _, slope in self.uses[name] for symbol in slope.free_symbols} | {
-            o for o, _ in self.uses[name]
-        }
+        used: set[Any] = {part for other, slope in self.uses[name] for part in (other, *slope.free_symbols)}
         verdict = self.verdict(written, exact, own, used)
         if self.repeated and not last and verdict == "wrong":
             return "not asked for"  # a part of the sum, with parts of lines that have several rows

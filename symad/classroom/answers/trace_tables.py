@@ -138,11 +138,8 @@ def _number(row: int, cell: Any) -> WrittenNumber | None:
     if exact.expression.free_symbols or not exact.expression.is_number:
         return None
     value = sp.N(exact.expression, 50)
-    return WrittenNumber(
-        text,
-        mp.mpf(value._mpf_) if value.is_Float else mp.mpf(int(value)) if value.is_Integer else mp.nan,
-        decimals if decimals.decimals else None,
-    )
+    number = mp.mpf(value._mpf_) if value.is_Float else mp.mpf(int(value)) if value.is_Integer else mp.nan
+    return WrittenNumber(text, number, decimals if decimals.decimals else None)
 
 
 def _is_real(cell: Any) -> bool:

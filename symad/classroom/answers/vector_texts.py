@@ -90,15 +90,11 @@ def dot_product(side: str, count: int) -> str:
     ('(2x)(3) + (y)(4)', '2x')
     """
     for place in (k for k, letter in enumerate(side) if letter in _OPENS):
-        left = side[:place].rstrip()
-        if (
-            (dot := _DOT.search(left)) is None
-            or len(parts_of(left, ",;")) != 1
-            or len(parts_of(side[place:], ",")) != 1
-        ):
+        left, right = side[:place].rstrip(), side[place:]
+        if (dot := _DOT.search(left)) is None or len(parts_of(left, ",;")) + len(parts_of(right, ",")) != 2:
             continue
         try:
-            first, second = vector_parts(left[: dot.start()], count), vector_parts(side[place:], count)
+            first, second = vector_parts(left[: dot.start()], count), vector_parts(right, count)
         except ArgumentError:
             continue
         return " + ".join(f"({a})({b})" for a, b in zip(first, second, strict=True))
@@ -128,9 +124,8 @@ def _inside(side: str, count: int) -> list[str]:
     is_matrix = len(rows) == count and all(len(parts_of(row, ",")) > 1 for row in rows)
     parts = [f"({row.strip()})" for row in rows] if is_matrix else [part.strip() for part in parts_of(text[1:-1], ",;")]
     if len(parts) != count:
-        raise refusal(
-            f"a vector of {counted(len(parts), 'entry')} where {count} are asked for", do=f"give {count}, with commas"
-        )
+        what = f"a vector of {counted(len(parts), 'entry')} where {count} are asked for"
+        raise refusal(what, do=f"give {count}, with commas")
     return parts
 
 

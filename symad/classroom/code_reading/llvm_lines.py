@@ -190,8 +190,7 @@ class Machine:
             written = re.findall(r"0x([0-9A-F]{16})", operand)
             numbers = tuple(self.values.number(struct.unpack(">d", bytes.fromhex(digits))[0]) for digits in written)
             return numbers * (width if operand.startswith("0x") else 1)
-        known = self.values.number(0.0) if operand == "zeroinitializer" else self.values.unknown(operand)
-        return (known,) * width
+        return (self.values.number(0.0) if operand == "zeroinitializer" else self.values.unknown(operand),) * width
 
 
 def _width(operation: str) -> int:

@@ -20,10 +20,10 @@ from symad.classroom.comparison.differences import spread
 from symad.classroom.drawing.boxes import tree_operations
 from symad.classroom.formulas.given import given
 from symad.compiling.native import compile_trace
-from symad.errors import ArgumentError, LimitError
+from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal, user_place
 from symad.tracing.trace import Trace, trace
 from symad.tracing.values.node_trees import object_array
 
@@ -115,24 +115,13 @@ LARGEST_TENSOR = 4096  # entries of all derivatives of an order
 
 @dataclass(frozen=True)
 class Built:
-    """A route ready to be called, with its formula, if any.
-
-    `traced` is the formula, if any; `seconds` is the building time if routes share a part of it.
-    """
+    """A route ready to be called; `traced` is its formula, `seconds` the time of what several routes share."""
 
     call: Callable[[Any], Any]
     sizes: Sizes | None = None
     operations: int | None = None
     traced: Trace | None = None
     seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A function that several routes share, and the seconds to build it."""
-
-    call: Callable[[Any], Any]
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -165,12 +154,14 @@ class ComparisonProblem:
         return flat[0] if self.scalar else np.reshape(flat, np.shape(self.x))
 
     @cached_property
-    def kernel(self) -> Timed:
-        """The compiled function of a flat array."""
+    def kernel(self) -> Built:
+        """The compiled function of a flat array, which several routes share."""
         start = time.perf_counter()
         kernel = compile_trace(self.traced, cache=False)
         taken = time.perf_counter() - start
-        return Timed((lambda x: kernel(float(x[0]))) if self.scalar else lambda x: kernel(self.shaped(x)), taken)
+        return Built(
+            (lambda x: kernel(float(x[0]))) if self.scalar else lambda x: kernel(self.shaped(x)), seconds=taken
+        )
 
     def exactly(self, x: Any) -> Any:
         """Return the value at a flat array of mpmath numbers, in mpmath's working digits."""
@@ -213,7 +204,7 @@ class ComparisonProblem:
 def problem_of(f: Any, x: Any, order: int, seconds: float) -> ComparisonProblem:
     """Return the problem of `compare`; ArgumentError if it is invalid."""
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise ArgumentError(f"order={order!r}", where=user_place(), do="give a whole number of 1 or more")
+        raise refusal(f"order={order!r}", do="give a whole number of 1 or more")
     problem = given(f, x)
     point = as_floats(problem.argument)
     entries = np.size(point) ** order
@@ -224,10 +215,8 @@ def problem_of(f: Any, x: Any, order: int, seconds: float) -> ComparisonProblem:
         )  # fmt: skip
     traced = trace(problem.function, _named(point, problem.symbols))
     if len(traced.outputs.flat) != 1:
-        raise ArgumentError(
-            f"a function with {len(traced.outputs.flat)} results", where=user_place(),
-            why="routes are compared on a scalar function", do="choose one result: lambda x: f(x)[0]",
-        )  # fmt: skip
+        what, why = f"a function with {len(traced.outputs.flat)} results", "routes are compared on a scalar function"
+        raise refusal(what, why, "choose one result: lambda x: f(x)[0]")
     return ComparisonProblem(problem.function, problem.name, point, order, seconds, traced)
 
 
@@ -247,10 +236,8 @@ def as_floats(x: Any) -> Any:
         if array.dtype.kind not in "iuf":
             raise TypeError(f"it is {x!r}")
     except (TypeError, ValueError) as error:
-        raise ArgumentError(
-            "a point without numbers", where=user_place(), why=str(error)[:200],
-            do="give a number, an array of numbers, or with an expression {symbol: value}",
-        ) from error  # fmt: skip
+        do = "give a number, an array of numbers, or with an expression {symbol: value}"
+        raise refusal("a point without numbers", str(error)[:200], do) from error
     return float(array) if array.ndim == 0 else array.astype(float)
 
 

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import mpmath
 import numpy as np
@@ -179,8 +179,7 @@ def _measured(row: Row, reference: Reference, expected: float) -> Row:
     if beyond and row.verdict != "wrong":
         reason = f"the exact {mpmath.nstr(beyond[0], 3)} is beyond all floats; elsewhere: {row.reason}"
         return replace(row, verdict="no number", reason=reason)
-    errors = errors_of(row.values, reference)
-    row = replace(row, ulp=errors.ulp, digits=errors.digits, absolute=errors.absolute, lost=errors.lost)
+    row = replace(row, **errors_of(row.values, reference)._asdict())
     if row.verdict == "wrong":
         return row
     if row.digits is not None and row.digits < needed_digits(expected) and row.verdict != "inaccurate":
@@ -188,8 +187,7 @@ def _measured(row: Row, reference: Reference, expected: float) -> Row:
     return row
 
 
-@dataclass(frozen=True)
-class Errors:
+class Errors(NamedTuple):
     """The errors of a row, as in `Row`."""
 
     ulp: float | None
@@ -212,8 +210,8 @@ def errors_of(values: Sequence[float], reference: Reference) -> Errors:
         return Errors(None, None, errors.scaled, 0)
     if not math.isfinite(errors.scaled):
         return Errors(math.inf, 0.0, math.inf, lost)
-    digits = -math.log10(errors.scaled) if errors.scaled else 16.0
-    return Errors(errors.worst_ulp, min(16.0, max(0.0, digits)), errors.scaled * largest, lost)
+    digits = min(16.0, max(0.0, -math.log10(errors.scaled))) if errors.scaled else 16.0
+    return Errors(errors.worst_ulp, digits, errors.scaled * largest, lost)
 
 
 def calling_time(call: Callable[[Any], Any], x: Any) -> float:

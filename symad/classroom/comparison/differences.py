@@ -37,16 +37,12 @@ def stencil(times: Sequence[int], kind: Kind) -> dict[tuple[int, ...], int]:
     >>> stencil((1, 1), "forward")
     {(0, 0): 1, (0, 1): -1, (1, 0): -1, (1, 1): 1}
     """
-    coefficients = {(0,) * len(times): 1}
-    for direction, count in enumerate(times):
-        for _ in range(count):
-            moved: dict[tuple[int, ...], int] = {}
-            for offset, coefficient in coefficients.items():
-                for end, sign in zip(ENDS[kind], (-1, 1), strict=True):
-                    place = (*offset[:direction], offset[direction] + end, *offset[direction + 1 :])
-                    moved[place] = moved.get(place, 0) + sign * coefficient
-            coefficients = moved
-    return coefficients
+    low, high = ENDS[kind]
+    rows = [
+        [(count * low + k * (high - low), (-1) ** (count - k) * math.comb(count, k)) for k in range(count + 1)]
+        for count in times
+    ]
+    return {tuple(place for place, _ in terms): math.prod(factor for _, factor in terms) for terms in product(*rows)}
 
 
 def difference(f: Function, x: Any, steps: Sequence[Any], times: Sequence[int], kind: Kind) -> Any:
@@ -144,11 +140,6 @@ def working_digits(order: int, x: Any = (), places: int = EXACT_STEPS[0]) -> int
     return order * (places + 10 + 3 * max(decades, default=0)) + max(decades, default=0) + places + 2 * EXACT_DIGITS
 
 
-def exact_scale(x: Any) -> Any:
-    """Return the unit of a reference's step: the smallest non-zero |x|, at most 1."""
-    return min([mpmath.mpf(1), *(abs(value) for value in x if value)])
-
-
 def exact_difference(
     f: Function, x: Any, directions: Sequence[Any], times: Sequence[int], kind: Kind, places: int = EXACT_STEPS[0]
 ) -> Any:
@@ -160,7 +151,8 @@ def exact_difference(
     True
     """
     with mpmath.workdps(working_digits(sum(times), x, places)):
-        step = mpmath.mpf(10) ** -places * exact_scale(x)
+        scale = min([mpmath.mpf(1), *(abs(value) for value in x if value)])  # the smallest non-zero |x|, at most 1
+        step = mpmath.mpf(10) ** -places * scale
         return difference(f, x, [step * direction for direction in directions], times, kind) / step ** sum(times)
 
 

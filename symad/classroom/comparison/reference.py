@@ -69,8 +69,7 @@ def _differences(problem: ComparisonProblem, x: Any) -> Sequence[Any]:
     by_index = {}
     for times in multi_indices(problem.inputs, problem.order):
         used = [k for k, count in enumerate(times) if count]
-        counts = [times[k] for k in used]
-        by_index[times] = settled_difference(problem.exactly, x, [axes[k] for k in used], counts)
+        by_index[times] = settled_difference(problem.exactly, x, [axes[k] for k in used], [times[k] for k in used])
     values: Sequence[Any] = spread(by_index, problem.inputs, problem.order).tolist()
     return values
 

@@ -1,7 +1,12 @@
-"""The table of routes to a derivative. A row says when a route applies and how it is built."""
+"""The table of routes to a derivative. A row says when a route applies and how it is built.
+
+Routes through other installed libraries run the traced operations on their own numbers.
+"""
 
 from __future__ import annotations
 
+import importlib
+import operator
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,12 +18,22 @@ import numpy as np
 import sympy as sp
 
 import codegen
-import symad.classroom.comparison.peers as peers
+from codegen.evaluation.constant_folding import leaf_constant, to_float
+from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
+from codegen.heads import Alias
+from codegen.ir.program import Head, needed
 from codegen.records import dataclass
-from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, sizes, sizes_of_expressions
+from symad.classroom.comparison.comparison_problem import (
+    Built,
+    ComparisonProblem,
+    differentiated_by,
+    sizes,
+    sizes_of_expressions,
+)
 from symad.classroom.comparison.differences import LEVELS, derivatives, evaluations, extrapolated, spread, standard_step
 from symad.compiling.native import compile, compile_trace
 from symad.derivatives.interpolation import interpolation_matrix, multi_indices
+from symad.errors import LoweringError, NotInstalledError
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.trace import trace
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev
@@ -42,7 +57,7 @@ class Route:
 
     name: str
     family: str
-    build: Callable[[ComparisonProblem, str], Built]
+    build: Callable[[ComparisonProblem, Any], Built]
     applies: Callable[[int, Shape], bool] = lambda order, shape: True
     variants: Callable[[int], Sequence[str]] = lambda order: ("",)
     expected: Callable[[int], float] = lambda order: 0.0
@@ -88,12 +103,8 @@ def _hessian(problem: ComparisonProblem, mode: Any) -> Built:
     return _compiled(problem, hessian(problem.function, mode=mode))
 
 
-def _tensor(problem: ComparisonProblem, mode: Any) -> Built:
-    return _compiled(problem, partials(problem.function, problem.order, mode=mode))
-
-
-def _taylor(problem: ComparisonProblem, variant: str) -> Built:
-    return _compiled(problem, partials(problem.function, problem.order, along=1, mode="taylor"))
+def _tensor(problem: ComparisonProblem, mode: Any, **along: Any) -> Built:
+    return _compiled(problem, partials(problem.function, problem.order, mode=mode, **along))
 
 
 def _interpolated(problem: ComparisonProblem, variant: str) -> Built:
@@ -126,24 +137,16 @@ def _symbolic(problem: ComparisonProblem, lambdify: Callable[..., Any], *, tree:
     return Built(lambda x: call(tuple(np.ravel(x).tolist())), size, operations, traced, seconds)
 
 
-def _differences(problem: ComparisonProblem, kind: Any) -> Built:
+def _differences(problem: ComparisonProblem, kind: Any, levels: int = 1) -> Built:
     f, order = problem.kernel, problem.order
 
     def call(x: Any) -> Any:
         flat = np.ravel(np.asarray(x, dtype=float))
+        if levels > 1:
+            return extrapolated(f.call, flat, order)
         return derivatives(f.call, flat, order, kind, standard_step(kind, order, flat))
 
-    operations = evaluations(problem.inputs, order, kind) * problem.traced.count_ops()
-    return Built(call, operations=operations, seconds=f.seconds)
-
-
-def _richardson(problem: ComparisonProblem, variant: str) -> Built:
-    f, order = problem.kernel, problem.order
-    operations = LEVELS * evaluations(problem.inputs, order, "central") * problem.traced.count_ops()
-
-    def call(x: Any) -> Any:
-        return extrapolated(f.call, np.ravel(np.asarray(x, dtype=float)), order)
-
+    operations = levels * evaluations(problem.inputs, order, kind) * problem.traced.count_ops()
     return Built(call, operations=operations, seconds=f.seconds)
 
 
@@ -153,8 +156,7 @@ def with_complex_step(problem: ComparisonProblem) -> Callable[[Any, Any], Any]:
 
     def call(x: Any, steps: Any) -> Any:
         flat = np.ravel(np.asarray(x, dtype=complex))
-        values = [kernel(problem.shaped(flat + 1j * step)).imag for step in np.diag(steps)]
-        return np.array(values) / steps
+        return np.array([kernel(problem.shaped(flat + 1j * step)).imag for step in np.diag(steps)]) / steps
 
     return call
 
@@ -163,6 +165,111 @@ def _complex_step(problem: ComparisonProblem, variant: str) -> Built:
     """A step small enough to truncate nothing."""
     call, steps = with_complex_step(problem), np.full(problem.inputs, COMPLEX_STEP)
     return Built(lambda x: call(x, steps), operations=problem.inputs * problem.traced.count_ops())
+
+
+# The libraries' names for a head; the first one that exists is used. Other heads are refused by name.
+SPELLINGS: dict[str, str] = {
+    "asin": "arcsin asin", "acos": "arccos acos", "atan": "arctan atan", "asinh": "arcsinh asinh",
+    "acosh": "arccosh acosh", "atanh": "arctanh atanh", "Abs": "abs fabs Abs", "Max": "maximum fmax Max",
+    "Min": "minimum fmin Min", "atan2": "arctan2 atan2", "hypot": "hypot",
+    **{name: name for name in (
+        "sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh", "log1p", "expm1", "sign", "floor", "ceiling",
+        "logaddexp",
+    )},
+}  # fmt: skip
+
+
+def library(name: str) -> Any:
+    """Return another library; NotInstalledError if it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise NotInstalledError(f"{name} is not installed") from error
+
+
+def carried_out(problem: ComparisonProblem, inputs: Any, functions: Any) -> Any:
+    """Return the function's value on another library's numbers; LoweringError for a head that it lacks.
+
+    >>> from symad.classroom.comparison.comparison_problem import problem_of
+    >>> bool(carried_out(problem_of(lambda x: np.sin(x) / x, 2.0, 1, 1.0), [2.0], np) == np.sin(2.0) / 2.0)
+    True
+    """
+    graph, result = problem.traced.graph, problem.traced.outputs.flat[0]
+    values = dict(zip(problem.traced.inputs.flat, inputs, strict=True))
+    table = Functions(partial(_function, functions=functions))
+    carry_out(graph, needed(graph, [result], values), values, Arithmetic(table, table, _number))
+    return values[result]
+
+
+def _number(atom: sp.Basic) -> Any:
+    return int(atom) if isinstance(atom, sp.Integer) else to_float(leaf_constant(atom))
+
+
+def _function(head: Head, functions: Any) -> Callable[..., Any]:
+    if head is Alias:
+        return lambda value, *others: value
+    if head is sp.Add:
+        return lambda *values: reduce(operator.add, values)
+    if head is sp.Mul:
+        return lambda *values: reduce(operator.mul, values)
+    if head is sp.Pow:
+        return partial(_power, functions)
+    for name in SPELLINGS.get(head.__name__, "").split():
+        if hasattr(functions, name):
+            return getattr(functions, name)  # type: ignore[no-any-return]
+    raise LoweringError(f"{head.__name__} in {functions.__name__}", why="there is no counterpart in the table of peers")
+
+
+def _power(functions: Any, base: Any, exponent: Any) -> Any:
+    if isinstance(exponent, int | float) and exponent in (0.5, -1):
+        return functions.sqrt(base) if exponent == 0.5 else 1 / base
+    return base**exponent
+
+
+def _jax(problem: ComparisonProblem, variant: str) -> Built:
+    """Nested `jax.grad`, or forward over reverse mode, in 64 bits, by `jax.jit`."""
+    module, numbers = library("jax"), library("jax.numpy")
+    double = module.enable_x64 if hasattr(module, "enable_x64") else library("jax.experimental").enable_x64
+
+    def function(x: Any) -> Any:
+        return carried_out(problem, [x] if problem.scalar else list(x.ravel()), numbers)
+
+    derived = module.grad(function)
+    for _ in range(problem.order - 1):
+        derived = module.grad(derived) if problem.scalar else module.jacfwd(derived)
+    kernel = module.jit(derived)
+
+    def call(x: Any) -> Any:
+        with double(True):
+            return np.asarray(kernel(np.asarray(x, dtype=float)))
+
+    call(problem.x)
+    return Built(call)
+
+
+def _casadi(problem: ComparisonProblem, variant: str) -> Built:
+    """Jacobians of Jacobians of SX expressions, on CasADi's virtual machine."""
+    module = library("casadi")
+    x = module.SX.sym("x", problem.inputs)
+    derived = carried_out(problem, module.vertsplit(x), module)
+    for _ in range(problem.order):
+        derived = module.vec(module.jacobian(derived, x).T)
+    kernel = module.Function("derivative", [x], [derived])
+
+    def call(point: Any) -> Any:
+        return np.asarray(kernel(np.ravel(point)))
+
+    moves = (module.OP_CONST, module.OP_INPUT, module.OP_OUTPUT)
+    return Built(call, operations=sum(kernel.instruction_id(k) not in moves for k in range(kernel.n_instructions())))
+
+
+def _symengine(problem: ComparisonProblem, variant: str) -> Built:
+    """`symengine.diff`, each derivative once, and `Lambdify` with common subexpressions."""
+    module = library("symengine")
+    symbols = [module.Symbol(symbol.name) for symbol in problem.symbols]
+    entries = differentiated_by(module.diff, carried_out(problem, symbols, module), symbols, problem.order)
+    kernel = module.Lambdify(symbols, entries, cse=True)
+    return Built(lambda x: kernel(np.ravel(x)))
 
 
 def _truncation(power: int) -> Callable[[int], float]:
@@ -178,15 +285,16 @@ ROUTES: tuple[Route, ...] = (
     Route("AD", AD, _hessian, lambda order, shape: order == 2, lambda order: ("edge", "dyadic")),
     Route("AD tensor", AD, _tensor, lambda order, shape: order > 2 and len(shape) > 0,
           lambda order: ("fwd", "rev", "cross-country")),
-    Route("Taylor", AD, _taylor, lambda order, shape: shape == () and order <= 170),
+    Route("Taylor", AD, lambda problem, _: _tensor(problem, "taylor", along=1),
+          lambda order, shape: shape == () and order <= 170),
     Route("interpolation", AD, _interpolated, lambda order, shape: len(shape) > 0),
     Route("differences", NUMERIC, _differences, variants=lambda order: ("forward",), expected=_truncation(1)),
     Route("differences", NUMERIC, _differences, variants=lambda order: ("central",), expected=_truncation(2)),
-    Route("Richardson", NUMERIC, _richardson, expected=_truncation(2)),
+    Route("Richardson", NUMERIC, lambda problem, _: _differences(problem, "central", LEVELS), expected=_truncation(2)),
     Route("complex step", NUMERIC, _complex_step, lambda order, shape: order == 1),
-    Route("JAX", PEER, lambda problem, _: peers.jax(problem)),
-    Route("CasADi", PEER, lambda problem, _: peers.casadi(problem)),
-    Route("SymEngine", PEER, lambda problem, _: peers.symengine(problem)),
+    Route("JAX", PEER, _jax),
+    Route("CasADi", PEER, _casadi),
+    Route("SymEngine", PEER, _symengine),
 )  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def _in_one_line(pending: Pending, steps: list[AppliedRule]) -> sp.Expr:
         elif step.rule == "chain rule":
             inner: list[AppliedRule] = []
             slope = _in_one_line(part, inner)
-            if all(rule.is_direct or rule.rule in _TERMWISE for rule in inner):
+            if all(not rule.line.has(Pending) or rule.rule in _TERMWISE for rule in inner):
                 parts[part] = evaluated(slope, ordered=True)
     (first, *_) = [*parts.values(), None]
     if step.rule == "constant factor" and not first.has(Pending, WrittenProduct, WrittenSum):

@@ -53,11 +53,6 @@ class AppliedRule:
     condition: sp.Basic = sp.true
 
     @property
-    def is_direct(self) -> bool:
-        """Whether no derivative is pending."""
-        return not self.line.has(Pending)
-
-    @property
     def reason(self) -> tuple[Inline, ...]:
         return (self.rule, ": ", *self.parts) if self.parts else (self.rule,)
 
@@ -105,9 +100,8 @@ def _product(f: sp.Expr, pending: Pending) -> AppliedRule:
     if below := [power for power in powers if power.exp < 0]:
         u, v = sp.Mul(*(g for g in moving if g not in below)), sp.Mul(*(1 / g for g in below))
         if (shorter := _divided(u, v, x)) is not None:
-            return AppliedRule(
-                "divided first", pending.of(shorter), (f, " = ", shorter), _nonzero(v.as_base_exp()[0], x)
-            )
+            condition = _nonzero(v.as_base_exp()[0], x)
+            return AppliedRule("divided first", pending.of(shorter), (f, " = ", shorter), condition)
         return _quotient(u, v, pending)
     terms = [WrittenProduct(*moving[:k], pending.of(part), *moving[k + 1 :]) for k, part in enumerate(moving)]
     return AppliedRule("product rule", WrittenSum(*terms), _named(pending, *moving))
@@ -151,9 +145,8 @@ def _power(f: sp.Expr, pending: Pending) -> AppliedRule:
         return AppliedRule("power as an exponential", pending.of(whole), (f, " = ", whole), base > 0)
     if exponent.has(x):
         if base.is_number and not base.is_positive:
-            raise RuleError(
-                f"the derivative of {f}", why="such a power has no real slope", do="give a formula with a positive base"
-            )
+            do = "give a formula with a positive base"
+            raise RuleError(f"the derivative of {f}", why="such a power has no real slope", do=do)
         return _chain(f, exponent, WrittenProduct(f, sp.log(base)), "exponential function", pending)
     if exponent == -1 and base.is_Add:
         return _quotient(sp.S.One, base, pending)
@@ -167,8 +160,7 @@ def _chain(f: sp.Expr, inner: sp.Expr, slope: sp.Expr, name: str, pending: Pendi
         return AppliedRule(name, slope)
     letter = next(_letters(pending))
     line = WrittenProduct(slope, pending.of(inner))
-    parts = ("outer ", f.xreplace({inner: letter}), ", inner ", letter, " = ", inner)
-    return AppliedRule("chain rule", line, parts)
+    return AppliedRule("chain rule", line, ("outer ", f.xreplace({inner: letter}), ", inner ", letter, " = ", inner))
 
 
 def _logarithm_rule(f: sp.Expr, pending: Pending) -> AppliedRule:

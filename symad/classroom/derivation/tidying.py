@@ -85,8 +85,7 @@ def tidied(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
     if expression.is_polynomial() and not any(term.has(sp.Add) for term in sp.Add.make_args(expression)):
         return
     for _ in range(_MOST):
-        forms = [(name, attempted(way, shortest)) for name, way in WAYS]
-        name, best = min(forms, key=lambda form: cost(form[1]))
+        name, best = min([(name, attempted(way, shortest)) for name, way in WAYS], key=lambda form: cost(form[1]))
         if cost(best) >= cost(shortest):
             break
         yield name if sp.fraction(best)[1].free_symbols or "denominator" not in name else "common factors", best

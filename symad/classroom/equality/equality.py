@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, count, islice
 from typing import Any
 
@@ -24,8 +25,6 @@ from codegen.evaluation.interpret import evaluate
 from codegen.functions.intrinsics import supports
 from codegen.ir.program import reachable
 from codegen.records import dataclass
-from symad.classroom.equality import rational_functions
-from symad.classroom.equality.rational_functions import is_rational, small_points
 from symad.classroom.equality.turns import beside, far, turns
 from symad.display.mathematics import expanded_terms, too_large
 from symad.display.notation import named_partial
@@ -48,10 +47,41 @@ _WHOLE = 24  # points at which names in exponents are integers
 _FAR = 24  # points far from 0, for expressions with turns
 _FEW = 3  # points that are tested before algebra
 _LONGEST_ALGEBRA = 2.0  # seconds
-_SMALL = 10  # points with small numbers that are tried as a witness
 _MOST_DEGREE = 100
 _DEGREE = 15  # of the polynomials that stand for undefined functions
 _RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, -1.0), (4.0, 64.0), (-64.0, -8.0))
+_NUMBERS = (2, 3, 1, -1, 5, -2, 7, sp.Rational(1, 2), -3, 11)  # witnesses with small numbers are easy to read
+
+
+def is_rational(expression: sp.Expr) -> bool:
+    """Whether an expression is a rational function of symbols with rational coefficients.
+
+    >>> x = sp.Symbol("x")
+    >>> is_rational((x + 1) / x**2), is_rational(sp.sqrt(x))
+    (True, False)
+    """
+    return all(
+        part.is_Add or part.is_Mul or part.is_Symbol or part.is_Rational or (part.is_Pow and part.exp.is_Integer)
+        for part in sp.preorder_traversal(expression)
+    )
+
+
+def are_equal(left: sp.Expr, right: sp.Expr) -> bool:
+    """Whether two rational functions are equal, as elements of the field of fractions in their symbols.
+
+    >>> x = sp.Symbol("x")
+    >>> are_equal((x**2 - 1) / (x - 1), x + 1), are_equal(1 / x, 1 / (x + 1))
+    (True, False)
+    """
+    symbols = sorted(left.free_symbols | right.free_symbols, key=str)
+    field = sp.QQ.frac_field(*symbols) if symbols else sp.QQ
+    return bool(field.from_sympy(left) == field.from_sympy(right))
+
+
+def small_points(symbols: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
+    """Yield points with small coordinates, distinct ones if possible."""
+    for start in range(len(_NUMBERS) if symbols else 1):
+        yield {symbol: sp.sympify(_NUMBERS[(start + k) % len(_NUMBERS)]) for k, symbol in enumerate(symbols)}
 
 
 @dataclass(frozen=True)
@@ -125,12 +155,9 @@ def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
     """
     if left == right:
         return Agreement(True, proved=True)
-    if not too_large(left) and not too_large(right) and is_rational(left) and is_rational(right):
-        if (point := rational_functions.witness(left, right)) is not None:
-            values = (side.xreplace(point) for side in (left, right))
-            return Agreement(False, True, witness=Witness(point, *(mp.mpf(int(v.p)) / int(v.q) for v in values)))
-        if rational_functions.are_equal(left, right):
-            return Agreement(True, proved=True)
+    is_rational_both = not too_large(left) and not too_large(right) and is_rational(left) and is_rational(right)
+    if is_rational_both and (decided := _of_rational_functions(left, right)) is not None:
+        return decided
     if (different := _plainly_different(left, right)) is not None:
         return different
     try:
@@ -139,6 +166,18 @@ def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
     except LimitError:
         gap = left - right
     return Agreement(True, proved=True) if gap == 0 else _tested(left, right, gap)
+
+
+def _of_rational_functions(left: sp.Expr, right: sp.Expr) -> Agreement | None:
+    """Return a difference that a point with small numbers shows, or a proof; None if there is neither."""
+    for point in small_points(sorted(left.free_symbols | right.free_symbols, key=str)):
+        values = [side.xreplace(point) for side in (left, right)]
+        if all(value.is_Rational for value in values) and values[0] != values[1]:
+            return Agreement(False, True, witness=Witness(point, *(mp.mpf(int(v.p)) / int(v.q) for v in values)))
+    with suppress(LimitError, ZeroDivisionError), time_limit(_LONGEST_ALGEBRA, "algebra"):
+        if are_equal(left, right):
+            return Agreement(True, proved=True)
+    return None
 
 
 def _plainly_different(left: sp.Expr, right: sp.Expr) -> Agreement | None:
@@ -320,7 +359,7 @@ def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> tu
 def _witness(sampler: Sampler, point: dict[int, Any]) -> Witness:
     """Return a witness of a difference: a point with small numbers if one shows it, else the given point."""
     named = {sampler.graph.atoms[node]: node for node in sampler.symbols}
-    for small in islice(small_points(sorted(named, key=str)), _SMALL):
+    for small in small_points(sorted(named, key=str)):
         candidate = {named[name]: value for name, value in small.items()}
         if _differs(sampler.values(candidate)) and _stays(sampler, candidate):
             point = candidate

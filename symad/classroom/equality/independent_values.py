@@ -128,8 +128,7 @@ class IndependentValues:
             return self.along(counts, lambda: self.of(partial.function.func(*slots)))
         if isinstance(expression, sp.Subs):
             before = dict(self.known)
-            values = [self.of(point) for point in expression.point]
-            self.known |= dict(zip(expression.variables, values, strict=True))
+            self.known |= dict(zip(expression.variables, [self.of(point) for point in expression.point], strict=True))
             result: HyperDual = self.of(expression.expr)
             self.known = before
             return result

@@ -55,12 +55,10 @@ def _beside(f: sp.Expr, x: sp.Symbol, place: sp.Expr) -> tuple[Any, list[Any], l
     steps = (-_NEAR, -_NEARER, _NEAR, _NEARER)
     with mp.workdps(DIGITS):
         at = mp.mpf(sp.Float(sp.N(place, DIGITS), DIGITS)._mpf_)
-        middle, *beside = (_value(f, x, at + step) for step in (0, *steps))
-        slopes = [
-            None if value is None or middle is None else (value - middle) / step
-            for value, step in zip(beside, steps, strict=True)
-        ]
-        return middle, beside, slopes
+        values: list[Any] = [_value(f, x, at + step) for step in (0, *steps)]
+        middle, *beside = values
+        pairs = zip(beside, steps, strict=True)
+        return middle, beside, [None if None in (middle, value) else (value - middle) / step for value, step in pairs]
 
 
 def _value(f: sp.Expr, x: sp.Symbol, place: mp.mpf) -> mp.mpf | None:

@@ -57,6 +57,7 @@ class CalculusQuestion(PracticeQuestion):
         self.x: Any = self.variables[0] if len(self.variables) == 1 else self.variables
         point = {name: 0 if topic.kind == "taylor" else draw.of(_POINTS) for name in self.variables}
         self.point = point if topic.kind in ("value", "directional", "taylor", "dual") else {}
+        self.at: Any = dict(self.point) or self.x
         self.direction = draw.of(_DIRECTIONS)
 
     @cached_property
@@ -69,7 +70,7 @@ class CalculusQuestion(PracticeQuestion):
         if self.topic.kind == "equation":
             return {(): implicit_problem(self.f, self.x, self.topic.order)}
         if len(self.variables) == 1:
-            return {(): problems.derivative_problem(self.f, dict(self.point) or self.x, self.topic.order)}
+            return {(): problems.derivative_problem(self.f, self.at, self.topic.order)}
         entries = self._problems_of(**self.asked_of)
         return {(): next(iter(entries.values()))} if self.topic.kind == "directional" else entries
 
@@ -82,7 +83,7 @@ class CalculusQuestion(PracticeQuestion):
 
     def _problems_of(self, **asked: Any) -> dict[Place, AnswerProblem]:
         """Return the problems of the entries of a gradient, a Hessian, a mixed or a directional derivative."""
-        question = entry_question(self.f, dict(self.point) or self.x, Asked(**asked))
+        question = entry_question(self.f, self.at, Asked(**asked))
         assert question is not None
         return {tuple(place[1:]): question.problem(place) for place in question.asked}
 
@@ -111,9 +112,7 @@ class CalculusQuestion(PracticeQuestion):
         return next(iter(entries.values()))
 
     def check(self, mine: Any, reveal: Reveal) -> CheckedAnswer:
-        checked: CheckedAnswer = check_derivative(
-            mine, self.f, dict(self.point) or self.x, reveal=reveal, **self.asked_of
-        )
+        checked: CheckedAnswer = check_derivative(mine, self.f, self.at, reveal=reveal, **self.asked_of)
         return checked
 
     def mistaken(self) -> Iterator[WrongAnswer]:
@@ -121,9 +120,8 @@ class CalculusQuestion(PracticeQuestion):
         own = {rule for line in self.derivation.lines for rule in line.rule.split(", ")}
         kinds, rows, turns = _words()["kinds"], list[tuple[int, Place, Wrong]](), Counter[str]()
         for place, wrong in self.draw.shuffled([*self._wrongs()]):
-            turn = (
-                turns[wrong.kind] + 3 * (wrong.kind in kinds["seldom"]) + (wrong.kind not in [*own, *kinds["typical"]])
-            )
+            turn = turns[wrong.kind] + 3 * (wrong.kind in kinds["seldom"])
+            turn += wrong.kind not in [*own, *kinds["typical"]]
             turns[wrong.kind] += 1
             rows.append((turn + 2 * any("elsewhere" in str(word) for word in wrong.words), place, wrong))
         most, long = _LONGEST * len(self.answer) + 10, list[WrongAnswer]()
@@ -145,16 +143,11 @@ class CalculusQuestion(PracticeQuestion):
 
     def hints(self) -> list[str]:
         """Return the rules with their laws, but no law that is the answer, and the lines with pending derivatives."""
-        lines, with_y = (
-            [line for line in self.derivation.lines if line.before.has(Pending)],
-            self.derivation.question.with_y,
-        )
+        lines = [line for line in self.derivation.lines if line.before.has(Pending)]
         rules = dict.fromkeys(rule for line in lines for rule in line.rule.split(", "))
-        laws = {
-            rule: f"{rule}: {law}" for rule, law in _words()["laws"].items() if not law.endswith(f"= {self.answer}")
-        }
-        named = [laws.get(rule, rule) for rule in rules if rule not in ("identity", "simplified")]
-        sides = ((with_y(line.before), with_y(line.after)) for line in lines)
+        laws = ((rule, _words()["laws"].get(rule, "")) for rule in rules if rule not in ("identity", "simplified"))
+        named = [f"{rule}: {law}" if law and not law.endswith(f"= {self.answer}") else rule for rule, law in laws]
+        sides = (map(self.derivation.question.with_y, (line.before, line.after)) for line in lines)
         pending = [f"{signs_of(left)} = {signs_of(right)}" for left, right in sides if right.has(Pending)]
         return [*filter(None, [self.topic.hint]), *([f"Use the {'; the '.join(named)}"] if named else []), *pending]
 
@@ -186,7 +179,7 @@ class ExpansionQuestion(CalculusQuestion):
     def given(self) -> tuple[Any, Any, int | None]:
         """The point or variable, the directions and the order for `expand`."""
         directions = {"levels": [_V, _W], "taylor": 1, "dual": [1]}[self.topic.kind]
-        return dict(self.point) or self.x, directions, self.topic.order if self.topic.kind == "taylor" else None
+        return self.at, directions, self.topic.order if self.topic.kind == "taylor" else None
 
     @cached_property
     def problems(self) -> dict[Place, AnswerProblem]:

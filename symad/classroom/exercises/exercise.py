@@ -6,22 +6,83 @@ that it was made by. A question for which this fails is drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import count as counting
 from typing import Any
 
 from codegen.records import dataclass
+from symad.classroom.answers.answer_check import check_derivative
+from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.answers.answer_problem import Reveal
 from symad.classroom.exercises.calculus_questions import CalculusQuestion, ExpansionQuestion
-from symad.classroom.exercises.matrix_questions import MatrixQuestion
 from symad.classroom.exercises.practice_questions import Checked, PracticeQuestion, WrongAnswer
-from symad.classroom.exercises.topics import LEVELS, Draw, topic_named, topics, whole
+from symad.classroom.exercises.topics import LEVELS, Draw, Topic, filled, table, topic_named, topics, whole
 from symad.classroom.exercises.trace_questions import TraceQuestion
-from symad.display.document import Blank, Block, Code, Document, Heading, Marked, Paragraph
+from symad.display.document import Blank, Block, Code, Document, Heading, Marked, Paragraph, Typeset
 from symad.display.shown import Shown
 from symad.errors import LimitError, WorkbenchError
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
+
+_TYPESET = [(r"\btr\s*(?=\()", r"\\operatorname{tr}"), (r"\b(det|log|exp)\b", r"\\\1 "), ("‖", r"\\|")]
+
+
+@cache
+def _rows() -> dict[str, Any]:
+    rows: dict[str, Any] = table("matrices.toml")
+    return rows
+
+
+class MatrixQuestion(PracticeQuestion):
+    """A number f that depends on a vector or a matrix: the row of a table, with drawn letters."""
+
+    def __init__(self, topic: Topic, level: int, draw: Draw) -> None:
+        super().__init__(topic, level, draw)
+        self.variables = [str(self.drawn[self.topic.variables])]
+        self.row = _rows()[self.template]
+
+    @property
+    def answer(self) -> str:
+        return filled(self.row["answer"], self.drawn)
+
+    def _pairs(self, name: str) -> list[tuple[str, str]]:
+        """Return the lines of df with their reasons, or the wrong answers with what leads there."""
+        parts = (filled(line, self.drawn).partition(" | ") for line in self.row[name])
+        return [(text, words) for text, _, words in parts]
+
+    def check(self, mine: Any, reveal: Reveal) -> CheckedAnswer:
+        return check_derivative(mine, self.f, self.variables[0], reveal=reveal)
+
+    def mistaken(self) -> Iterator[WrongAnswer]:
+        yield from (WrongAnswer(*pair) for pair in self._pairs("wrong"))
+
+    def confirms(self, wrong: WrongAnswer) -> bool:
+        """Whether the check finds a wrong answer wrong. On random matrices it has no names for mistakes."""
+        return self.checked(wrong.text).right is False
+
+    def is_right(self) -> bool:
+        return all(self.check(text, "always").right for text, _ in self._pairs("lines"))
+
+    def hints(self) -> list[str]:
+        lines = self._pairs("lines")
+        return [self.told(self.topic.hint), f"Use: {lines[0][1]}", *(f"df = {text}" for text, _ in lines)]
+
+    def shown_formula(self) -> Block:
+        return Paragraph(("f = ", _typeset(self.f)))
+
+    def worked(self) -> Document:
+        lines = [Paragraph(("df = ", _typeset(text), f"    [{reason}]")) for text, reason in self._pairs("lines")]
+        return (*lines, Paragraph((f"{self.told(self.topic.result)} = ", _typeset(self.answer))))
+
+
+def _typeset(text: str) -> Typeset:
+    latex = text
+    for pattern, put in _TYPESET:
+        latex = re.sub(pattern, put, latex)
+    return Typeset(latex, text)
+
 
 WRONG_ANSWERS = 3
 _TRIES = 12  # questions that are drawn until one has all its parts
@@ -191,10 +252,8 @@ def _established(question: PracticeQuestion) -> tuple[str, tuple[WrongAnswer, ..
         return None
     wrong: dict[str, WrongAnswer] = {}
     for candidate in question.mistaken():
-        is_new = candidate.text not in wrong and candidate.diagnosis not in {
-            other.diagnosis for other in wrong.values()
-        }
-        if is_new and _is_confirmed(question, candidate):
+        known = {part for other in wrong.values() for part in (other.text, other.diagnosis)}
+        if known.isdisjoint((candidate.text, candidate.diagnosis)) and _is_confirmed(question, candidate):
             wrong[candidate.text] = candidate
         if len(wrong) == WRONG_ANSWERS:
             return answer, tuple(wrong.values())

@@ -96,12 +96,8 @@ def topic_named(name: Any) -> str:
         return lowered[text]
     near = difflib.get_close_matches(text, lowered, n=3, cutoff=0.4)
     near += [topic for topic in lowered if text and text in topic and topic not in near][:3]
-    do = (
-        f"take {' or '.join(repr(lowered[topic]) for topic in near)}"
-        if near
-        else "the command symad exercise lists all"
-    )
-    raise refusal(f"no topic {name!r:.60}", do=do)
+    do = f"take {' or '.join(repr(lowered[topic]) for topic in near)}" if near else ""
+    raise refusal(f"no topic {name!r:.60}", do=do or "the command symad exercise lists all")
 
 
 def whole(name: str, number: Any, *bounds: int) -> int:

@@ -31,8 +31,6 @@ _VARIABLE = re.compile(r"(?<![a-z])x\d?")
 _POINTS = (1, 2, 3)
 _DIRECTIONS = {1: ((1,),), 2: ((1, 0), (0, 1), (1, 1), (1, 2))}
 _VISIBLE = mp.mpf(10) ** -3  # relative: a slip that changes less could be rounding
-
-
 Edge = tuple[int, int]  # of a trace: a line and its operand
 
 
@@ -114,11 +112,9 @@ class TraceQuestion(PracticeQuestion):
         if len(line.terms) > 1:
             yield line.node, f"You left out the part of {operand}", {edge: mp.mpf(0)}
         if line.before and self.mode == "reverse":
-            earlier = (
-                t for other in self.carried if other.node == line.node for t in other.terms if t not in line.terms
-            )
+            of_node = (term for other in self.carried if other.node == line.node for term in other.terms)
             words = f"You overwrote the adjoint of {operand}, but its parts are added"
-            yield line.node, words, {(t.line, t.operand): mp.mpf(0) for t in earlier}
+            yield line.node, words, {(t.line, t.operand): mp.mpf(0) for t in of_node if t not in line.terms}
 
     def confirms(self, wrong: WrongAnswer) -> bool:
         """Whether the check finds just the row of the slip wrong; later rows follow from it."""
@@ -126,12 +122,8 @@ class TraceQuestion(PracticeQuestion):
         return [row.line for row in rows if row.verdict in ("wrong", "missing")] == [wrong.diagnosis.partition(":")[0]]
 
     def hints(self) -> list[str]:
-        lines = [
-            f"{line.name} = {signs_of(line.expression)}"
-            for line in self.values.values()
-            if line.symbol != line.expression
-        ]
-        carried = [f"{line.name} = {signs_of(line.expression)}" for line in self.carried]
+        named = [line for line in self.values.values() if line.symbol != line.expression]
+        lines, carried = ([f"{line.name} = {signs_of(line.expression)}" for line in of] for of in (named, self.carried))
         return [self.topic.hint, f"The lines: {'; '.join(lines)}", *carried]
 
     def worked(self) -> Document:

@@ -23,7 +23,7 @@ from symad.classroom.formulas.formula_names import (
     product,
     symbol_of,
 )
-from symad.classroom.formulas.tokens import Token, refuse
+from symad.classroom.formulas.tokens import Token
 
 INVERSE = "the inverse function"
 ORDER_LIMIT = 10  # primes after the name of a function
@@ -40,7 +40,7 @@ class Calls(Cursor):
         if self.token.kind != "prime":
             return 0
         if len(self.token.text) > ORDER_LIMIT:
-            refuse(self.text, self.token.column, "so many primes", f"at most {ORDER_LIMIT} are read")
+            self.refuse(self.token, "so many primes", f"at most {ORDER_LIMIT} are read")
         return len(self.take().text)
 
     def arguments(self, token: Token, *, several: bool = True, brackets: bool = False) -> list[FormulaValue]:
@@ -48,7 +48,7 @@ class Calls(Cursor):
         opened = self.accept("(", "[") if brackets else self.accept("(")
         if not opened:
             do = f"write {token.text}(...) with its argument in parentheses, or declare it as a symbol"
-            refuse(self.text, token.column, f"the function {token.text!r} without an argument", do)
+            self.refuse(token, f"the function {token.text!r} without an argument", do)
         return self._listed(opened, several=several)
 
     def _listed(self, opened: Token, *, several: bool = True) -> list[FormulaValue]:
@@ -71,9 +71,9 @@ class Calls(Cursor):
             arguments = [self._unmarked(token)]
         if not function.fewest <= len(arguments) <= function.most:
             number = function.most if function.fewest == function.most else f"{function.fewest} to {function.most}"
-            refuse(self.text, token.column, f"{token.text} of {len(arguments)} arguments", f"give {number}")
+            self.refuse(token, f"{token.text} of {len(arguments)} arguments", f"give {number}")
         if order and function.most > 1:
-            refuse(self.text, token.column, f"{token.text}{chr(39) * order}", "name the partial derivative in words")
+            self.refuse(token, f"{token.text}{chr(39) * order}", "name the partial derivative in words")
 
         def head(*at: sp.Expr) -> sp.Expr:
             if not order:
@@ -99,7 +99,7 @@ class Calls(Cursor):
 
     def is_degree_of_root(self) -> bool:
         """Whether raised digits stand before a root: ⁵√x."""
-        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        after = self.after
         return self.token.kind == "power" and after.kind == "root" and after.text == "2"
 
     def _inverse(self, token: Token) -> Function | None:
@@ -131,7 +131,7 @@ class Calls(Cursor):
         if exponent.kind not in ("power", "number") or not exponent.text.isdigit():
             what = f"a power of {token.text!r} before its argument"
             do = f"write ({token.text}(x))^n for a power, and the inverse function by its name"
-            refuse(self.text, at.column, what, do, "it may be an inverse")
+            self.refuse(at, what, do, "it may be an inverse")
         first, rest = exponent.text[0], exponent.text[1:]
         if rest and first != "1" and exponent.column == at.end and at is not exponent and not self.token.spaced:
             name, letter = token.text, self.token.text  # sin^32x, typeset as sin³2x
@@ -244,10 +244,10 @@ class Calls(Cursor):
         token = self.take()
         function = known(self.names, token.text)
         if token.kind != "name" or not isinstance(function, UndefinedFunction):
-            refuse(self.text, token.column, f"{token.text!r} after ∂", "write a declared function, as in ∂₁f(x, y)")
+            self.refuse(token, f"{token.text!r} after ∂", "write a declared function, as in ∂₁f(x, y)")
         at = [argument.expression for argument in self.arguments(token)]
         if len(places) > ORDER_LIMIT or not all(0 <= place < len(at) for place in places):
-            refuse(self.text, token.column, f"{token.text} of {len(at)} arguments", "number the arguments from 1")
+            self.refuse(token, f"{token.text} of {len(at)} arguments", "number the arguments from 1")
         return FormulaValue(derivative(function, at, [places.count(place) for place in range(len(at))]))
 
     def undefined(self, token: Token, function: UndefinedFunction) -> FormulaValue:
@@ -256,7 +256,7 @@ class Calls(Cursor):
         raised = self.at("**") and not self.signs_follow(self.position, "**", "(", ")", "(")
         if stands_alone and (raised or self.token.kind == "power") and self._is_called_after_power():
             do = f"write ({token.text}(x))^n for a power, and the inverse function by another name"
-            refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
+            self.refuse(token, f"a power of {token.text!r} before its argument", do)
         if stands_alone and raised and self.signs_follow(self.position, "**", "(", ")"):
             name, number = token.text, self.tokens[self.position + 2].text
             raised = False  # f^{(4)} and f⁽⁴⁾ have one reading
@@ -265,7 +265,7 @@ class Calls(Cursor):
         order = self.primes() or (0 if stands_alone and raised else self._order(token))
         if order and self.at("["):
             if self.point is None:
-                refuse(self.text, token.column, f"{token.text}' at no point", f"write {token.text}'(x)[v]")
+                self.refuse(token, f"{token.text}' at no point", f"write {token.text}'(x)[v]")
             at = [self.point]
         elif self.point is not None and token.text in self.bare and not self._calls(token):
             at = [self.point]
@@ -273,7 +273,7 @@ class Calls(Cursor):
             at = [argument.expression for argument in self.arguments(token)]
         if order and len(at) != 1:
             do = f"write a partial derivative as ∂₁{token.text}(x, y)"
-            refuse(self.text, token.column, f"primes on {token.text} of {len(at)} arguments", do)
+            self.refuse(token, f"primes on {token.text} of {len(at)} arguments", do)
         value = FormulaValue(derivative(function, at, [order] if order else []))
         opened = self.accept("[")
         return self._along(token, opened, order, value) if opened else value
@@ -313,7 +313,7 @@ class Calls(Cursor):
         if opened is None or not number.text.isdigit() or not 0 < int(number.text) <= ORDER_LIMIT:
             name = token.text
             do = f"write {name}^(4)(x) for a derivative (order at most {ORDER_LIMIT}), ({name}(x))^4 for a power"
-            refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
+            self.refuse(token, f"a power of {token.text!r} before its argument", do)
         self.close(opened)
         return int(number.text)
 
@@ -322,7 +322,7 @@ class Calls(Cursor):
         place, directions = self.position - 1, self._listed(opened)
         if len(directions) != order and len(directions) > 1:
             do = f"give {order} directions in the brackets"
-            refuse(self.text, opened.column, f"{len(directions)} directions of a derivative of order {order}", do)
+            self.refuse(opened, f"{len(directions)} directions of a derivative of order {order}", do)
         if len(directions) != order:  # f''(x) [g'(x)]^2: a factor in brackets
             self.position = place
             return value

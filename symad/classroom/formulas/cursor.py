@@ -18,33 +18,37 @@ Result = TypeVar("Result")
 
 
 class Cursor:
-    """The words of a formula and the next one; sums and powers, which the whole parser reads."""
+    """The words of a formula and the next one; sums and powers, which the whole parser reads.
 
-    position: int
-    text: str
-    tokens: Sequence[Token]
-    names: Mapping[str, Name]
-    others: bool
-    point: sp.Expr | None
-    depth: int
-    lists: bool
+    With `others` and `functions`, names and functions that are not declared may occur. Names in `bare` are functions of
+    `point` that need no argument: f'g + fg', and f'[v] is the derivative at it. With `decimals`, decimal numbers are
+    kept apart as symbols.
+    """
 
     def __init__(
-        self, text: str, words: Sequence[Token], names: Mapping[str, Name], others: bool, point: sp.Expr | None
-    ) -> None:
-        self.text, self.tokens, self.names, self.others, self.point = text, words, names, others, point
+        self, text: str, names: Mapping[str, Name], *, others: bool = True, functions: bool = True,
+        point: sp.Expr | None = None, bare: Container[str] = (), decimals: bool = False,
+    ) -> None:  # fmt: skip
+        self.text, self.names, self.others, self.functions = text, names, others, functions
+        self.point, self.bare = point, bare
+        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = {} if decimals else None
+        self.tokens: Sequence[Token] = ()
         self.position = self.depth = 0
         self.lists = False  # whether a comma here separates arguments
         self.separates: Token | None = None  # the first such comma
         self.decimal: Token | None = None  # the first comma that was read as a decimal sign
         self.derived: FormulaValue | None = None  # the last operand that was differentiated
         self.inverses: list[str] = []  # notes on exponents -1 that are read as inverse functions
-        self.bare: Container[str] = ()  # functions and names of `point` without an argument
-        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # None: not kept apart
+        self.products: list[str] = []  # notes on words that are read as products
 
     @property
     def token(self) -> Token:
         return self.tokens[self.position]
+
+    @property
+    def after(self) -> Token:
+        """The word after the current one."""
+        return self.tokens[min(self.position + 1, len(self.tokens) - 1)]
 
     def sum(self) -> FormulaValue:
         raise NotImplementedError
@@ -74,7 +78,7 @@ class Cursor:
         """Take the sign that closes a parenthesis."""
         text = {"(": ")", "[": "]", "|(": "|)"}[opened.text]
         if self.token.kind == "end":
-            refuse(self.text, opened.column, f"{opened.text!r} that is never closed", f"write {text!r} where it ends")
+            self.refuse(opened, f"{opened.text!r} that is never closed", f"write {text!r} where it ends")
         if self.token.text != text:
             self.refuse_token()
         self.take()
@@ -92,12 +96,16 @@ class Cursor:
         do = advice.get(token.text, "write a number, a name, a function or a parenthesis here")
         if token.kind == "number":
             do = "write * between the factors, and numbers first"
-        refuse(self.text, token.column, what, do, "no term can go on like this")
+        self.refuse(token, what, do, "no term can go on like this")
 
     def written(self, start: Token, end: Token | None = None) -> str:
         """Return the text from one word to another, or to the current one."""
         last = self.tokens[self.position - 1].end if end is None else end.column
         return self.text[start.column : last].strip()
+
+    def refuse(self, at: Token, what: str, do: str, why: str = "") -> NoReturn:
+        """Refuse the text at a word."""
+        refuse(self.text, at.column, what, do, why)
 
     def two(self, at: Token, what: str, first: str, second: str) -> NoReturn:
         """Refuse an ambiguous text."""
@@ -108,13 +116,13 @@ class Cursor:
         try:
             return compute()
         except Refused as error:
-            refuse(self.text, token.column, error.what, error.do)
+            self.refuse(token, error.what, error.do)
 
     def deeper(self, parse: Callable[[], Result], *, lists: bool = False) -> Result:
         """Read a nested part. `lists` says that commas separate its parts."""
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
-            refuse(self.text, self.token.column, "too deep a formula", f"nest at most {DEPTH_LIMIT} levels")
+            self.refuse(self.token, "too deep a formula", f"nest at most {DEPTH_LIMIT} levels")
         before, self.lists = self.lists, lists
         result = parse()
         self.depth, self.lists = self.depth - 1, before
@@ -129,8 +137,7 @@ class Cursor:
 
     def integer(self, token: Token) -> sp.Integer:
         if len(token.text) > _DIGITS_LIMIT:
-            what = f"a number of {len(token.text)} digits"
-            refuse(self.text, token.column, what, f"at most {_DIGITS_LIMIT} are read")
+            self.refuse(token, f"a number of {len(token.text)} digits", f"at most {_DIGITS_LIMIT} are read")
         return sp.Integer(int(token.text))
 
     def number(self) -> FormulaValue:
@@ -139,10 +146,10 @@ class Cursor:
         text = token.text
         mantissa, letter, exponent = text.lower().partition("e")
         if len(mantissa) > _DIGITS_LIMIT or len(exponent) > 5 or abs(int(exponent or 0)) > _DIGITS_LIMIT:
-            refuse(self.text, token.column, "so long or large a number", f"give at most {_DIGITS_LIMIT} digits")
+            self.refuse(token, "so long or large a number", f"give at most {_DIGITS_LIMIT} digits")
         if letter and exponent.isdigit() and (f"e{exponent}" in self.names or f"e_{exponent}" in self.names):
             self.two(token, f"{text!r}", f"{mantissa}*e_{exponent}", f"{mantissa}*10^{exponent}")
-        comma, after = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        comma, after = self.token, self.after
         if text.isdigit() and comma.text == "," and after.kind == "number" and not (comma.spaced or after.spaced):
             text = self._decimal(token, comma, after)
         if self.token.kind == "fraction" and not self.token.spaced:

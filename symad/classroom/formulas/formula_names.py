@@ -54,13 +54,9 @@ def _table() -> dict[str, Function]:
     steep |= dict.fromkeys(("gamma", "loggamma", "factorial", "digamma"), _FACTORIAL)
     table = {name: Function(head, largest=steep.get(name, 1e300)) for name, head in heads_of.items()}
     table |= {
-        "log": Function(_logarithm, 1, 2),
-        "atan2": Function(sp.atan2, 2, 2),
-        "hypot": Function(heads.hypot, 2, 2),
-        "polygamma": Function(sp.polygamma, 2, 2, 20.0),
-        "min": Function(sp.Min, 1, 8),
-        "max": Function(sp.Max, 1, 8),
-    }
+        "log": Function(_logarithm, 1, 2), "atan2": Function(sp.atan2, 2, 2), "hypot": Function(heads.hypot, 2, 2),
+        "polygamma": Function(sp.polygamma, 2, 2, 20.0), "min": Function(sp.Min, 1, 8), "max": Function(sp.Max, 1, 8),
+    }  # fmt: skip
     others = {
         "arctan2": "atan2", "arccosec": "acsc", "cosech": "csch", "ceil": "ceiling", "signum": "sign", "lb": "log2",
         "sgn": "sign", "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc",
@@ -115,9 +111,8 @@ def logarithm_to_a_base(word: str) -> str:
     >>> logarithm_to_a_base("log₂"), logarithm_to_a_base("log_a"), logarithm_to_a_base("logx")
     ('2', 'a', '')
     """
-    match = re.fullmatch(
-        rf"log_([0-9]+|[A-Za-z]|{FRACTION})", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word)
-    )
+    word = re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word)
+    match = re.fullmatch(rf"log_([0-9]+|[A-Za-z]|{FRACTION})", word)
     return match[1] if match else ""
 
 
@@ -202,9 +197,8 @@ def _function(word: str) -> UndefinedFunction:
     try:
         return sp.Function(word)
     except ValueError as error:  # the name becomes a class name
-        raise ArgumentError(
-            f"{word!r} as the name of a function", why=str(error), do="use letters and digits"
-        ) from error
+        what = f"{word!r} as the name of a function"
+        raise ArgumentError(what, why=str(error), do="use letters and digits") from error
 
 
 def known(names: Mapping[str, Name], word: str) -> Name | None:

@@ -139,8 +139,5 @@ def _check_known(formula: TracedFormula, inputs: Sequence[sp.Basic]) -> None:
     atoms = (formula.graph.atoms.get(node) for node in reachable(formula.graph, formula.outputs.flat))
     unknown = [atom for atom in atoms if getattr(atom, "is_symbol", False) and atom not in inputs]
     if unknown:
-        raise refusal(
-            f"the symbol {unknown[0]} in the expression",
-            f"it is not in x ({', '.join(map(str, inputs))})",
-            f"give x all symbols: {_FORMS}",
-        )
+        why = f"it is not in x ({', '.join(map(str, inputs))})"
+        raise refusal(f"the symbol {unknown[0]} in the expression", why, f"give x all symbols: {_FORMS}")

@@ -26,7 +26,7 @@ from symad.classroom.formulas.formula_names import (
     symbol_of,
     to_a_base,
 )
-from symad.classroom.formulas.tokens import LOWERED, DerivativeSign, Token, refuse
+from symad.classroom.formulas.tokens import LOWERED, DerivativeSign, Token
 
 _LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are rarely a factor before a parenthesis
 _SCALE = re.compile(r"[^\W\d_fghuFGHJYφϕψΦΨ]_?[0-9₀-₉]+")  # U_0 before a sum is a factor; J_0 is Bessel's function
@@ -35,8 +35,6 @@ _VARIABLES = frozenset("xyztuvw")  # letters that form products, and have expone
 
 class NameReadings(Calls):
     """The part of the parser that reads names."""
-
-    functions = True  # whether undeclared functions are allowed
 
     def named(self) -> FormulaValue:
         """Read a name, and the arguments of a function."""
@@ -78,11 +76,11 @@ class NameReadings(Calls):
         if base[0].isdigit():
             number = self.integer(replace(token, text=base)) if base.isdigit() else sp.Rational(base)
             if number in (0, 1):
-                refuse(self.text, token.column, f"a logarithm to the base {number}", "take a base other than 0 and 1")
+                self.refuse(token, f"a logarithm to the base {number}", "take a base other than 0 and 1")
             return to_a_base(number)
         base_value = known(self.names, base)
         if isinstance(base_value, UndefinedFunction) or (base_value is None and not self.others):
-            refuse(self.text, token.column, f"the base {base!r}", "declare it", "it stands for nothing here")
+            self.refuse(token, f"the base {base!r}", "declare it", "it stands for nothing here")
         return to_a_base(CONSTANTS.get(base, symbol_of(base)) if base_value is None else base_value)
 
     def _other(self, token: Token) -> FormulaValue:
@@ -95,13 +93,13 @@ class NameReadings(Calls):
         is_scale = _SCALE.fullmatch(token.text) is not None and self._holds_a_sum()
         if (called and len(token.text) > 1 and not is_scale) or self.token.kind == "prime":
             do = self._suggestion(token.text) or f"declare it, or write {token.text}*( ) if it is a factor"
-            refuse(self.text, token.column, f"{token.text!r} as a function", do, "no such function is known")
+            self.refuse(token, f"{token.text!r} as a function", do, "no such function is known")
         inside = self.tokens[self.position + 1 : self.position + 3]
         holds_a_name = [word.kind for word in inside] == ["name", "operator"] and inside[1].text == ")"  # y(x)
         if called and (token.text in _LIKE_FUNCTIONS or holds_a_name):
             name = token.text
             do = f"declare a function (--functions {name}, or SymPy's Function({name!r})), or write {name}*( )"
-            refuse(self.text, token.column, f"{name!r} before a parenthesis", do, "it may be a function or a factor")
+            self.refuse(token, f"{name!r} before a parenthesis", do, "it may be a function or a factor")
         return self._word(token)
 
     def _word(self, token: Token) -> FormulaValue:
@@ -109,13 +107,13 @@ class NameReadings(Calls):
         self._ask_about_index(token)
         if not self.others:
             do = self._suggestion(token.text) or f"known are {', '.join(self.names) or 'no names'}"
-            refuse(self.text, token.column, f"the name {token.text!r}", do, "it stands for nothing here")
+            self.refuse(token, f"the name {token.text!r}", do, "it stands for nothing here")
         if do := self._doubt(token.text):
-            refuse(self.text, token.column, f"the name {token.text!r}", do, "it may be meant as something else")
+            self.refuse(token, f"the name {token.text!r}", do, "it may be meant as something else")
         word = token.text
         if 1 < len(word) <= 3 and set(word) <= _VARIABLES:
             do = f"write {'*'.join(word)} for a product (recommended), or declare {word!r} (--variables {word})"
-            refuse(self.text, token.column, f"the name {word!r}", do, "it has two readings")
+            self.refuse(token, f"the name {word!r}", do, "it has two readings")
         return FormulaValue(symbol_of(token.text))
 
     def _check_unread(self, token: Token) -> None:
@@ -123,12 +121,12 @@ class NameReadings(Calls):
         stem = token.text.partition("_")[0]
         follows = self.starts() and not (self.at("(") and self.token.spaced)
         if stem in UNREAD and (follows or stem != token.text):
-            refuse(self.text, token.column, f"{stem!r}", UNREAD[stem], "it is not read in a formula")
+            self.refuse(token, f"{stem!r}", UNREAD[stem], "it is not read in a formula")
         is_called = self.at("(") and not self.token.spaced
         is_word = token.text.isalpha() and len(token.text) > 1 and not is_greek(plain(token.text))
         if follows and not is_called and is_word:
             do = f"write {token.text}*( ) for a factor, or declare it"
-            refuse(self.text, token.column, f"{token.text!r} before a factor", do, "it may be a function or a factor")
+            self.refuse(token, f"{token.text!r} before a factor", do, "it may be a function or a factor")
 
     def _ask_about_index(self, token: Token) -> None:
         """Refuse x3, which may be x_3 or x^3, unless the formula uses indices throughout."""
@@ -146,8 +144,7 @@ class NameReadings(Calls):
         if not self.functions:
             return False
         places = [k for k, word in enumerate(self.tokens) if word.kind == "name" and word.text == letter]
-        called = [self._is_called(place) for place in places]
-        return all(called) and any(self._is_evident(place) for place in places)
+        return all(self._is_called(place) for place in places) and any(self._is_evident(place) for place in places)
 
     def _is_called(self, place: int) -> bool:
         after = self.tokens[place + 1]
@@ -214,13 +211,13 @@ class NameReadings(Calls):
             variable = variable(self.point)  # df/dg of f(g(x))
         elif not isinstance(variable, sp.Symbol):
             do = f"known are {', '.join(self.names) or 'no names'}"
-            refuse(self.text, token.column, f"the derivative in {token.text!r}", do, "it stands for no variable here")
+            self.refuse(token, f"the derivative in {token.text!r}", do, "it stands for no variable here")
         if token.order > ORDER_LIMIT:
-            refuse(self.text, token.column, f"a derivative of order {token.order}", f"at most {ORDER_LIMIT} are read")
+            self.refuse(token, f"a derivative of order {token.order}", f"at most {ORDER_LIMIT} are read")
         if known(self.names, "d") is not None or self.tokens[self.position - 2].text == "/":
             what = f"{self.text[token.column : token.end]} here"
             do = f"write (d/d{token.text} x^2) as a factor in parentheses, and d*(...) for a factor d"
-            refuse(self.text, token.column, what, do, "it may be a derivative or a fraction")
+            self.refuse(token, what, do, "it may be a derivative or a fraction")
         function = known(self.names, token.of) if token.of else None
         if isinstance(function, sp.Expr) and token.of in self.bare:
             return self.differentiated(token, FormulaValue(function), variable, token.order)
@@ -228,7 +225,7 @@ class NameReadings(Calls):
             return FormulaValue(derivative(function, [variable], [token.order]))
         if token.of:
             do = f"write d/d{token.text} before a formula, or declare {token.of}"
-            refuse(self.text, token.column, f"the derivative of {token.of!r}", do, "it stands for no function here")
+            self.refuse(token, f"the derivative of {token.of!r}", do, "it stands for no function here")
         return self._differentiated(token, variable)
 
     def _differentiated(self, token: DerivativeSign, variable: sp.Symbol) -> FormulaValue:
@@ -240,12 +237,11 @@ class NameReadings(Calls):
         while not closed and self.starts() and self.token.kind not in ("number", "fraction", "derivative"):
             factors.append(self.power())
         self._check_derivative_ends(token, start, closed=closed or start.text in ("(", "["))
-        value = self.computed(token, lambda: product(factors))
-        return self.differentiated(token, value, variable, token.order)
+        return self.differentiated(token, self.computed(token, lambda: product(factors)), variable, token.order)
 
     def _check_derivative_ends(self, token: Token, start: Token, *, closed: bool) -> None:
         """Refuse a factor that may or may not be differentiated: d/dx x^2 + x, d/dx x * y."""
-        at, after = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        at, after = self.token, self.after
         if at.kind in ("derivative", "end", "number", "fraction") or after.kind == "derivative":
             return
         if not (self.at("*", "/") or (self.at("+", "-") and not closed) or self.starts()):

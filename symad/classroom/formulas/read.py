@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import Any, cast
@@ -38,7 +38,7 @@ from symad.classroom.formulas.latex_words import plain_words
 from symad.classroom.formulas.name_readings import NameReadings
 from symad.classroom.formulas.tokens import LENGTH_LIMIT, DerivativeSign, Token, asked_back, refuse, scanned
 from symad.classroom.formulas.typesetting import normalized
-from symad.errors import NotationWarning
+from symad.errors import ArgumentError, NotationWarning
 
 _LEFT_SIDE = re.compile(
     r"[\s$]*(?:\\(?:var)?)?([^\W\d_]|(?<=[\\r])[a-z]+)\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*(?::?=(?!=)|≔)"
@@ -68,16 +68,14 @@ class FormulaReading:
     rounded: FormulaReading | None = None
 
 
-def read_formula(
-    text: str, names: Names = (), *, others: bool = True, functions: bool = True, point: sp.Expr | None = None
-) -> sp.Expr:
+def read_formula(text: str, names: Names = (), **options: Any) -> sp.Expr:
     """Return the SymPy expression of a typed formula. It is parsed, never evaluated as Python.
 
     `names` declares symbols, undefined functions ("f(x)"), and what else a name stands for ({"c": 3}). Other names
-    become symbols where they are no function and no constant; with `others=False` they are refused, and with
-    `functions=False` functions that are not declared. Declared names say where a word is a product: with x and v
-    declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. NotationWarning names the assumptions: a decimal
-    comma, or a product such as `ωt` with an undeclared letter.
+    become symbols where they are no function and no constant; with `others=False` they are refused. Declared names say
+    where a word is a product: with x and v declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. The options
+    are those of `Cursor`. NotationWarning names the assumptions: a decimal comma, or a product such as `ωt` with an
+    undeclared letter.
 
     >>> read_formula("2x^3 + x sin(x)/2")
     2*x**3 + x*sin(x)/2
@@ -86,48 +84,36 @@ def read_formula(
     >>> read_formula(r"\\frac{d}{dx} \\left(\\sin^2 x\\right) + |x|")
     2*sin(x)*cos(x) + Abs(x)
     """
-    formula = reading(text, declared(names), others=others, functions=functions, point=point)
+    formula = reading(text, declared(names), **options)
     for note in formula.notes:
         warnings.warn(note, NotationWarning, stacklevel=2)
     return formula.expression
 
 
 def reading(
-    text: str,
-    names: dict[str, Name],
-    *,
-    others: bool = True,
-    functions: bool = True,
-    point: sp.Expr | None = None,
-    part: tuple[int, int | None] = (0, None),
-    bare: Container[str] = (),
-    decimals: bool = False,
+    text: str, names: Mapping[str, Name], part: tuple[int, int | None] = (0, None), **options: Any
 ) -> FormulaReading:
     """Return the reading of a text, or of a part of it. f(x) = ... and y = ... stand for their right sides.
 
-    Names in `bare` are functions of `point` that need no argument: f'g + fg'. With `decimals`, decimal numbers are kept
-    apart as symbols.
+    The options are those of `Cursor`.
 
     >>> reading("f(x) = 3,5x", {}).notes
     ('3,5 is read as 3.5: a decimal comma',)
     """
-    start, end = part
-    letter, typeset = "", part != (0, None) or (isinstance(text, str) and "\\" in text)
-    if part == (0, None) and isinstance(text, str) and len(text) <= LENGTH_LIMIT:
-        text = normalized(text)
-    if part == (0, None) and isinstance(text, str) and (left := named_left(text)):
-        letter = left[1]
-        if letter not in names:
-            start = left.end()
-    if isinstance(text, str) and (cases := cases_of(text[start:end])) is not None:
-        return _of_cases(
-            text, cases, names, others=others, functions=functions, point=point, bare=bare, decimals=decimals
-        )
-    words = scanned(text, start, end)
-    factors, products = parted(text, plain_words(text, words, typeset), names, others=others, bare=bare)
-    parser = _Parser(text, with_bars(text, factors), names, others, point)
-    parser.functions, parser.products, parser.bare = functions, products, bare
-    parser.decimals = {} if decimals else None
+    if not isinstance(text, str):
+        raise ArgumentError(f"a {type(text).__name__} as a formula", do="give a str such as 'x**2*sin(x)'")
+    (start, end), letter, is_typeset = part, "", part != (0, None) or "\\" in text
+    if part == (0, None):
+        text = normalized(text) if len(text) <= LENGTH_LIMIT else text
+        if left := named_left(text):
+            letter = left[1]
+            start = 0 if letter in names else left.end()
+    if (cases := cases_of(text[start:end])) is not None:
+        return _of_cases(text, cases, names, **options)
+    words, parser = scanned(text, start, end), _Parser(text, names, **options)
+    plain = plain_words(text, words, is_typeset)
+    factors, parser.products = parted(text, plain, names, others=parser.others, bare=parser.bare)
+    parser.tokens = with_bars(text, factors)
     if start and letter and any(word.kind == "name" and word.text == letter for word in words):
         refuse(text, start - 1, "'=' between two sides", "give one side; an equation is no expression")
     value = parser.whole()
@@ -135,7 +121,7 @@ def reading(
     return FormulaReading(value.expression, notes, derives, value is parser.derived, parser.decimals or {})
 
 
-def _of_cases(text: str, cases: list[tuple[str, str]], names: dict[str, Name], **options: Any) -> FormulaReading:
+def _of_cases(text: str, cases: list[tuple[str, str]], names: Mapping[str, Name], **options: Any) -> FormulaReading:
     parts: list[FormulaReading] = []
 
     def read(cell: str) -> sp.Expr:
@@ -149,18 +135,16 @@ def _of_cases(text: str, cases: list[tuple[str, str]], names: dict[str, Name], *
 class _Parser(NameReadings):
     """Recursive descent by precedence, from sums to names, at most DEPTH_LIMIT deep."""
 
-    products: Sequence[str] = ()  # notes on words read as products
-
     def whole(self) -> FormulaValue:
         """Return the value of the whole text."""
         if self.token.kind == "end":
-            refuse(self.text, self.token.column, "an empty formula", "give a formula such as x**2*sin(x)")
+            self.refuse(self.token, "an empty formula", "give a formula such as x**2*sin(x)")
         value = self.sum()
         if self.token.kind != "end":
             self.refuse_token()
         if self.decimal and self.separates:
             what = f"the comma in {self.notes()[0].split()[0]} beside one between arguments"
-            refuse(self.text, self.decimal.column, what, "write a decimal point", "one of them may be a decimal comma")
+            self.refuse(self.decimal, what, "write a decimal point", "one of them may be a decimal comma")
         return value
 
     def notes(self) -> Sequence[str]:
@@ -207,7 +191,7 @@ class _Parser(NameReadings):
 
     def _goes_on(self, start: Token) -> bool:
         """Whether a factor follows without a sign."""
-        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        after = self.after
         if self.token.kind == "number" and self.tokens[self.position - 1].text in (")", "]"):
             return self._is_factor_after_parenthesis(start, after)
         is_glued = after.kind == "name" and not after.spaced
@@ -261,7 +245,7 @@ class _Parser(NameReadings):
         """Refuse an exponent that may continue: e^2x, x^ny, x^1/2. In x^2y, y is a factor."""
         last = self.tokens[self.position - 1]
         if exponent.kind == "name" and exponent.text == "T" and known(self.names, "T") is None:
-            refuse(self.text, exponent.column, "a transposed matrix", "give a formula of numbers", "^T has one meaning")
+            self.refuse(exponent, "a transposed matrix", "give a formula of numbers", "^T has one meaning")
         written = self.written(exponent)
         signed = (
             base.text == "e" and self.tokens[self.position - 1] is not operator and written.startswith(("-", "−", "–"))
@@ -289,7 +273,7 @@ class _Parser(NameReadings):
         start, value = self.token, self.operand()
         if start.text in ("(", "["):
             value = self.primed(start, value)
-        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        after = self.after
         ends = after.kind == "end" or after.text in ("+", "-", "*", "/", ")", ",")  # 5 % is no remainder as in 5 % x
         if self.token.kind == "degree" and (self.token.text != "%" or (start.kind == "number" and ends)):
             unit = sp.Rational(1, 100) if self.token.text == "%" else sp.pi / 180
@@ -299,10 +283,10 @@ class _Parser(NameReadings):
         token = self.take()
         if token.spaced:
             do = "write (x)! for a factorial, and leave out the sign of emphasis; recommended: leave it out"
-            refuse(self.text, token.column, "'!' behind a space", do, "it has two readings")
+            self.refuse(token, "'!' behind a space", do, "it has two readings")
         if len(token.text) > 1:
             what = "a factorial of a factorial, or a double factorial"
-            refuse(self.text, token.column, what, "write (n!)! for the first", "the second is not known here")
+            self.refuse(token, what, "write (n!)! for the first", "the second is not known here")
         function = FUNCTIONS["factorial"]
         return self.computed(token, lambda: applied(function.head, [value], function.largest))
 

@@ -101,14 +101,12 @@ def _line(reading: str) -> str:
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN // 2] + " … " + shown[-_SHOWN // 2 :]
 
 
-def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]:
+def scanned(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     """Return the words of a part of a text, LaTeX commands unchanged. The last has the kind "end".
 
     >>> [token.text for token in scanned("2x² − f'(x)")]
     ['2', 'x', '2', '-', 'f', "'", '(', 'x', ')', '']
     """
-    if not isinstance(text, str):
-        raise ArgumentError(f"a {type(text).__name__} as a formula", do="give a str such as 'x**2*sin(x)'")
     if len(text) > LENGTH_LIMIT:
         refuse(text, LENGTH_LIMIT, f"a formula of {len(text)} characters", f"give at most {LENGTH_LIMIT} characters")
     tokens: list[Token] = []

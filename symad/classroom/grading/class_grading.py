@@ -13,8 +13,7 @@ from typing import Any
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_page import CheckedAnswer
-from symad.classroom.grading.marks import shares
-from symad.classroom.grading.question import Question
+from symad.classroom.grading.question import PARTS, Question
 from symad.display.document import Block, Cell, Code, Document, Heading, Marked, Paragraph, Table
 from symad.display.mathematics import signs_of
 from symad.display.notation import counted
@@ -126,9 +125,8 @@ class GradedClass(Shown):
     def mistakes(self) -> dict[str, list[str]]:
         """The kinds of mistakes with the names of the pupils who may have made them, most frequent first."""
         counts = Counter(kind for graded in self.graded for kind in dict.fromkeys(graded.mistakes))
-        return {
-            kind: [graded.name for graded in self.graded if kind in graded.mistakes] for kind, _ in counts.most_common()
-        }
+        of_kind = {kind: [each.name for each in self.graded if kind in each.mistakes] for kind in counts}
+        return dict(sorted(of_kind.items(), key=lambda item: -counts[item[0]]))
 
     def document(self) -> Document:
         """Return the page of the class."""
@@ -177,6 +175,38 @@ class GradedClass(Shown):
         files = (f"{number:03d}-{name}.html" for number, name in enumerate(names, 1))
         pages = [graded.save(folder / file) for graded, file in zip(self.graded, files, strict=True)]
         return [self.save(folder / "class.html"), *pages]
+
+
+_NO_RULE = frozenset(["algebra", "rounded", "constant of integration", "unit of angle", "layout", "degree"])
+
+
+def shares(checked: CheckedAnswer) -> Mapping[str, float]:
+    """Return what part of the points for rule, result and form an answer earns, from 0 to 1. An error counts once.
+
+    The rule is right if a line of the derivative is, or if no rule of differentiation is to blame; the result if it is
+    right, or follows from a line with a wrong rule; the form if nothing is left to carry out. Of several entries it is
+    the mean.
+    """
+    if checked.parts and not checked.right and all(checked.parts):  # only the layout is another one
+        return {"rule": 1.0, "result": 1.0, "form": 0.0}
+    if checked.parts:
+        entries = [dict.fromkeys(PARTS, 0.0) if part is None else shares(part) for part in checked.parts]
+        return {name: sum(entry[name] for entry in entries) / len(entries) for name in PARTS}
+    if checked.right:
+        return {"rule": 1.0, "result": 1.0, "form": float(checked.finished)}
+    steps = [judged for judged in checked.steps if not (judged.step.restated or judged.step.defines)]
+    first = next((k for k, judged in enumerate(steps) if not judged.right), len(steps))
+    before = any(not judged.step.is_left for judged in steps[:first])
+    kinds = {mistake.kind for mistake in checked.mistakes}
+    rule = before or (bool(kinds) and kinds <= _NO_RULE) or any(judged.carried for judged in steps[first : first + 1])
+    wrong, after = steps[first : first + 1], steps[first + 1 :]
+    problem = checked.problem
+    is_general = any(symbol.name in judged.step.text for judged in wrong for symbol in problem.symbols)
+    works_on = problem.count > 1 or problem.dependent_name or (problem.at and is_general)  # its value is put in later
+    result = bool(after and works_on) and not before and all(judged.carried for judged in after)
+    result = result or any(judged.carried for judged in wrong)
+    done = bool(steps) and not (steps[-1].step.derives or steps[-1].step.named)
+    return {"rule": float(rule), "result": float(result), "form": float(done and (rule or result))}
 
 
 def grade_class(

@@ -80,13 +80,11 @@ def feedback(graded: Graded) -> str:
         return "<p>It cannot be decided by the computer: a teacher has to look at it.</p>"
     if checked.right:
         return "<p>Right.</p>" if checked.finished else "<p>Right so far, but not finished.</p>"
-    line = (
-        f"<p>Line {checked.line.number} is the first wrong one: <code>{escape(checked.line.text)}</code></p>"
-        if checked.line
-        else ""
-    )
     ways = "".join(f"<li>{escape(str(mistake))}</li>" for mistake in checked.mistakes)
-    return line + (f"<ul>{ways}</ul>" if ways else "<p>No usual mistake leads there.</p>")
+    said = f"<ul>{ways}</ul>" if ways else "<p>No usual mistake leads there.</p>"
+    if checked.line is None:
+        return said
+    return f"<p>Line {checked.line.number} is the first wrong one: <code>{escape(checked.line.text)}</code></p>{said}"
 
 
 def _graded(question: Question, name: str, text: str) -> Graded:

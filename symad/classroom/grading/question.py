@@ -27,12 +27,12 @@ from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.given import names_in
 from symad.classroom.formulas.read import read_formula
 from symad.classroom.formulas.targets import variables_at
-from symad.classroom.grading.marks import PARTS
 from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.errors import ArgumentError
 
 LARGEST = 1_000_000  # bytes of a file
 MOST_ORDERS = 100
+PARTS = ("rule", "result", "form")  # of the points
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,7 @@ class Question:
         if not isinstance(answer, str):
             return answer
         for written, meant in self.readings.items():
-            pattern = rf"(?<![\w^]){re.escape(written)}(?![\w^(])"
-            answer = f"({meant})".join(re.split(pattern, answer))
+            answer = f"({meant})".join(re.split(rf"(?<![\w^]){re.escape(written)}(?![\w^(])", answer))
         return answer
 
     def checked(self, answer: Any) -> CheckedAnswer:
@@ -166,35 +165,17 @@ def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
     formula = parts.get("formula")
     if not formula or not all(isinstance(part, str) for part in (formula if isinstance(formula, list) else [formula])):
         raise ArgumentError("a question without a formula", where=where, do='write formula = "x^3"')
-    for name in ("variables", "functions", "epsilons", "directions"):
-        entries = parts.get(name, [])
-        fits = isinstance(entries, list | tuple) and (name == "directions" or all(isinstance(e, str) for e in entries))
-        if not fits:
-            raise ArgumentError(
-                f"{name} = {entries!r}", where=where, do=f'give a list of names, such as {name} = ["v"]'
-            )
-    for name in ("points", "unfinished"):
-        number = parts.get(name, 1)
-        if not _is_number(number):
-            raise ArgumentError(f"{name} = {number!r}"[:80], where=where, do="give a number from 0")
-    order, title, at = parts.get("order", 1), parts.get("title", ""), parts.get("at", {})
+    for name, (kind, fits, do) in _PARTS.items():
+        value = parts.get(name)
+        entries = value.items() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        if name in parts and not (isinstance(value, kind) and all(map(fits, entries))):
+            raise ArgumentError(f"{name} = {value!r}"[:80], where=where, do=do.format(name))
+    order = parts.get("order", 1)
     is_mixed = isinstance(order, list) and order and all(isinstance(name, str) for name in order)
     if not (is_mixed or order == "n" or (type(order) is int and 1 <= order <= MOST_ORDERS)):
         do = f'give a number from 1 to {MOST_ORDERS}, "n", or variables such as ["x", "y", "y"]'
         raise ArgumentError(f"order = {order!r}"[:80], where=where, do=do)
     marks = parts.get("marks", {})
-    if not isinstance(marks, Mapping) or not all(
-        name in PARTS and _is_number(number) for name, number in marks.items()
-    ):
-        do = "write marks = {rule = 1, result = 1, form = 1}"
-        raise ArgumentError(f"marks = {marks!r}"[:80], where=where, do=do)
-    if not isinstance(title, str):
-        raise ArgumentError(f"title = {title!r}"[:80], where=where, do='write title = "..."')
-    if not isinstance(at, Mapping) or not all(isinstance(value, int | float | str) for value in at.values()):
-        raise ArgumentError(f"at = {at!r}"[:80], where=where, do="write at = {x = 2}")
-    readings = parts.get("readings", {})
-    if not isinstance(readings, Mapping) or not all(isinstance(e, str) and e for e in (*readings, *readings.values())):
-        raise ArgumentError(f"readings = {readings!r}"[:80], where=where, do='write readings = {"1/2x" = "x/2"}')
     lists = {name: tuple(entries) for name, entries in parts.items() if isinstance(entries, list)}
     points = {"points": float(sum(marks.values()))} if marks else {}
     return Question(**{**parts, **lists, **points})
@@ -202,3 +183,17 @@ def question_of(parts: Mapping[str, Any], where: str = "question") -> Question:
 
 def _is_number(number: Any) -> bool:
     return not isinstance(number, bool) and isinstance(number, int | float) and 0 <= number < 10**6
+
+
+_NAMES = 'give a list of names, such as {} = ["v"]'
+_PARTS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {  # the type of a part, what its entries are, and advice
+    **dict.fromkeys(("variables", "functions", "epsilons"), (list | tuple, lambda name: isinstance(name, str), _NAMES)),
+    "directions": (list | tuple, lambda direction: True, _NAMES),
+    **dict.fromkeys(("points", "unfinished"), (int | float, _is_number, "give a number from 0")),
+    "marks": (Mapping, lambda mark: mark[0] in PARTS and _is_number(mark[1]),
+              "write {} = {{rule = 1, result = 1, form = 1}}"),
+    "title": (str, lambda title: True, 'write {} = "..."'),
+    "at": (Mapping, lambda place: isinstance(place[1], int | float | str), "write {} = {{x = 2}}"),
+    "readings": (Mapping, lambda pair: all(isinstance(text, str) and text for text in pair),
+                 'write {} = {{"1/2x" = "x/2"}}'),
+}  # fmt: skip

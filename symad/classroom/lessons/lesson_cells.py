@@ -85,7 +85,6 @@ def _beside(text: str, where: str) -> dict[str, str]:
     parts = [part.partition(":") for part in text.split(";") if part.strip()]
     parts_given = {name.strip(): value.strip() for name, _, value in parts}
     if (parts_given and "f" not in parts_given) or not parts_given.keys() <= PARTS.keys():
-        raise ArgumentError(
-            f"{text!r} beside a lesson", where=where, do=f"give f, and what you need of {', '.join(PARTS)}"
-        )
+        do = f"give f, and what you need of {', '.join(PARTS)}"
+        raise ArgumentError(f"{text!r} beside a lesson", where=where, do=do)
     return {PARTS[name]: value for name, value in parts_given.items()}

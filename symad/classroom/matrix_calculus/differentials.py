@@ -223,15 +223,12 @@ class Differentials(MatrixFormula):
                 before = value_of(self.f, values, "f")
                 for line in self.lines:
                     after = value_of(line.right, values, "a line")
-                    shown, before = (
-                        after,
-                        before if line.left in (Nothing(), sp.Symbol("f", commutative=False)) else known,
-                    )
-                    if line.left == self.name != self.df:
-                        shown = (
-                            mp.fsum(a * b for a, b in zip(after, step, strict=True)) if self.is_number else after * step
-                        )
-                    if not are_equal(shown, before):
+                    before = before if line.left in (Nothing(), sp.Symbol("f", commutative=False)) else known
+                    if line.left == self.name != self.df and self.is_number:
+                        after = mp.fsum(a * b for a, b in zip(after, step, strict=True))
+                    elif line.left == self.name != self.df:
+                        after *= step
+                    if not are_equal(after, before):
                         what = f"{line.left} = {line.right}"[:80]
                         do = "please report it with the formula: this is a defect of symad"
                         raise InvariantError("a displayed equality of matrices that does not hold", where=what, do=do)

@@ -173,9 +173,8 @@ class Shapes:
         shapes = [self.of(argument, where) for argument in part.args]
         rows, columns = shapes[0]
         if part.is_Add:
-            for shape in shapes[1:]:
-                self._join(rows, shape[0], f"a sum of two shapes ({where})")
-                self._join(columns, shape[1], f"a sum of two shapes ({where})")
+            for first, second in (pair for shape in shapes[1:] for pair in zip(shapes[0], shape, strict=True)):
+                self._join(first, second, f"a sum of two shapes ({where})")
         if isinstance(part, Transposed):
             return self.size(columns), self.size(rows)
         is_power = part.is_Pow and (rows, columns) != NUMBER

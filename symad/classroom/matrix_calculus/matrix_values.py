@@ -41,13 +41,10 @@ def random_values(names: Iterable[str], shapes: Shapes, plan: Sequence[int], sai
     source, values = random.Random(len(plan) + plan[0]), dict[str, Any]()
     for name in letters:
         rows, columns = (of_size[size] for size in shapes.letter(name))
-        value = mp.matrix(rows, columns)
-        for j, k in product(range(rows), range(columns)):
-            value[j, k] = (
-                mp.mpf(j == k or name == ONES.name)
-                if name in ("I", ONES.name)
-                else mp.mpf(source.randrange(-(10**9), 10**9)) / 10**9 + 2 * (j == k)
-            )
+        known = {"I": mp.eye(rows), ONES.name: mp.ones(rows, columns)}
+        value = known.get(name, mp.matrix(rows, columns))
+        for j, k in product(range(rows), range(columns)) if name not in known else ():
+            value[j, k] = mp.mpf(source.randrange(-(10**9), 10**9)) / 10**9 + 2 * (j == k)
         if said.get(name) == "symmetric":
             value = (value + value.T) / 2
         if said.get(name) == "sum 1":

@@ -22,8 +22,13 @@ from codegen.expressions.sympy_forms import rebuild
 from codegen.ir.program import reachable
 from codegen.records import dataclass
 from symad.classroom.code_reading.llvm_lines import Machine, body_of, kind_of_ir
-from symad.classroom.code_reading.located_code import Instruction, instructions_of, located_assembly
-from symad.classroom.code_reading.machine_code import is_one_function, kind_of
+from symad.classroom.code_reading.machine_code import (
+    Instruction,
+    instructions_of,
+    is_one_function,
+    kind_of,
+    located_assembly,
+)
 from symad.classroom.drawing.boxes import count_label, is_constant, tree_operations
 from symad.classroom.drawing.chart import line_chart
 from symad.classroom.explanation.explanation_lines import Variable

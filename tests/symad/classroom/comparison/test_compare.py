@@ -19,8 +19,8 @@ import symad as sa
 from symad.classroom.comparison import comparison_rows as compare_rows, reference as compare_reference, routes
 from symad.classroom.comparison.compare import compare
 from symad.classroom.comparison.comparison_problem import Built, problem_of
-from symad.classroom.comparison.peers import carried_out
 from symad.classroom.comparison.reference import reference_of
+from symad.classroom.comparison.routes import carried_out
 from symad.derivatives import second_order
 from symad.rules.overrides import OVERRIDES
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import symad as sa
-from symad.classroom.exercises.exercise import WRONG_ANSWERS
-from symad.classroom.exercises.matrix_questions import MatrixQuestion, _rows
+from symad.classroom.exercises.exercise import WRONG_ANSWERS, MatrixQuestion, _rows
 from symad.classroom.exercises.practice_questions import PracticeQuestion, WrongAnswer
 from symad.classroom.exercises.topics import LEVELS, Draw, topics
 from symad.errors import ArgumentError, LimitError

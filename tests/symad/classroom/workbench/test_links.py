@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 from symad.classroom.code_reading.llvm_lines import Machine, body_of
-from symad.classroom.code_reading.located_code import instructions_of, located_assembly
+from symad.classroom.code_reading.machine_code import instructions_of, located_assembly
 from symad.classroom.workbench.page_results import ProgramListing
 from symad.classroom.workbench.panes import PANES, answer, content_of
 from symad.classroom.workbench.questions import TRANSFORMS, Question, Study
