@@ -7,7 +7,7 @@ first, so that every slot has one table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -70,8 +70,19 @@ class _Placer(Buffers):
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
         self.parts: dict[int, list[int]] = {}  # operands of nodes in straight lines and of loops (~number)
+        self.readers = self.readers_of([use for loop in loops for use in loop.results if use.kind in ("sum", "last")])
         for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
+
+    def readers_of(self, uses: Sequence[LoopResult]) -> dict[int, list[int]]:
+        """Return the columns that read each number that loops leave at their end."""
+        single, readers = np.zeros(len(self.buffer), dtype=bool), dict[int, list[int]]()
+        for use in uses:
+            single[use.nodes] = True
+        for column, nodes in enumerate(chain.from_iterable(loop.nodes_read for loop in self.loops)):
+            for node in distinct(nodes[single[nodes]]).tolist():
+                readers.setdefault(node, []).append(column)
+        return readers
 
     def join(self, number: int, nodes: Nodes) -> None:
         """Note that a loop adds to nodes, which are complete when all loops that add to them have run."""
@@ -207,20 +218,33 @@ class _Placer(Buffers):
         initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
         carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
         needed = [use for use in loop.results if use.kind == "add" or self.is_needed(use)]
+        single = [use.nodes for use in needed if use.kind in ("sum", "last")]
+        spots = self.keep_single(np.concatenate(single)) if single else {}
         results = []
         for use in needed:
             if use.kind == "add":
                 results.append(self.add(use))
-                continue
-            buffer, places = self.keep(use.nodes)
-            if use.kind == "each":
+            elif use.kind == "each":
+                buffer, places = self.keep(use.nodes)
                 results.append(Result(use.output, buffer, table(places), "store"))
             else:
+                buffer, place = spots[int(use.nodes[0])]
                 summed = use.kind == "sum"
-                table_of = Affine(int(places[0]), 0, loop.count if summed else 1)
+                table_of = Affine(place, 0, loop.count if summed else 1)
                 results.append(Result(use.output, buffer, table_of, "add" if summed else "last"))
         if results:
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
+
+    def keep_single(self, nodes: Nodes) -> dict[int, tuple[int, int]]:
+        """Give the results at the end of a loop places, side by side for equal readers; return these by node."""
+        groups: dict[Hashable, list[int]] = {}
+        for node in nodes.tolist():
+            groups.setdefault((self.array_of(node), *self.readers.get(node, (~node,))), []).append(node)
+        spots: dict[int, tuple[int, int]] = {}
+        for group in groups.values():
+            buffer, places = self.keep(np.array(group))
+            spots |= {node: (buffer, place) for node, place in zip(group, places.tolist(), strict=True)}
+        return spots
 
     def write_nest(self, loop: Loop) -> None:
         """Write a chain with loops in its body: its carries have new places in every round."""
