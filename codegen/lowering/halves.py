@@ -11,6 +11,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
+from itertools import accumulate, groupby
+from typing import Literal
 
 from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, constant_of, is_truth_row, operands_of, with_operands
 from codegen.ir.program import Program
@@ -61,8 +64,7 @@ class _HalvesWriter(_Reached):
         super().__init__([], [], columns)
         self.old, self.start = lowered.rows, start
         self.place: dict[int, int] = {}
-        self.seeds: dict[int, int] = {}
-        self.sums: dict[int, int] = {}
+        self.sums: dict[int, int] = {}  # rows of sums of unit vectors, by mask; at first the seeds
         self.tests: dict[int, int] = {}
 
     def put(self, row: Row, reached: int) -> int:
@@ -75,7 +77,7 @@ class _HalvesWriter(_Reached):
         column = row[1] - self.start if row[0] == "input" else -1
         self.place[index] = self.put(row, 1 << column if column >= 0 else 0)
         if column >= 0:
-            self.seeds[column] = self.place[index]
+            self.sums[1 << column] = self.place[index]
 
     def row(self, index: int) -> None:
         row = with_operands(self.old[index], self.place.__getitem__)
@@ -101,16 +103,59 @@ class _HalvesWriter(_Reached):
             self.tests[mask] = self.put(("compare", "une", self._sum(mask), zero), mask)
         return self.tests[mask]
 
+    @cached_property
+    def _steps(self) -> UnitVectorSums:
+        return UnitVectorSums(list(self.sums))
+
     def _sum(self, mask: int) -> int:
-        """Return the sum of the unit vectors of a mask; masks with equal beginnings share partial sums."""
-        total = self.seeds[(mask & -mask).bit_length() - 1]
-        for done, bit in _sums_of(mask):
+        """Return the sum of the unit vectors of a mask."""
+        for done, operation, first, second in self._steps.of(mask):
             if done not in self.sums:
-                self.sums[done] = self.put(("add", total, self.seeds[bit.bit_length() - 1]), done)
-            total = self.sums[done]
-        return total
+                self.sums[done] = self.put((operation, self.sums[first], self.sums[second]), done)
+        return self.sums[mask]
 
 
+class UnitVectorSums:
+    """Sums of unit vectors, in few steps for many masks: sums of their beginnings, whose differences are long runs.
+
+    A sum is named by its mask. All lanes are 0 or 1, so that differences are exact.
+    """
+
+    def __init__(self, seeds: list[int]) -> None:
+        """`seeds` are the masks of single columns."""
+        self.seeds = sorted(seeds)
+        self.beginnings = [0, *accumulate(self.seeds)]  # masks
+        self.yielded = 1  # beginnings
+
+    def of(self, mask: int) -> Iterator[tuple[int, Literal["add", "sub"], int, int]]:
+        """Yield steps as (the mask of the result, the operation, the masks of its operands); known ones may recur."""
+        total = 0
+        for low, high in self._runs(mask):
+            run = self.seeds[low]
+            if high - low > LONG_RUN:
+                for k in range(self.yielded, high):
+                    yield self.beginnings[k + 1], "add", self.beginnings[k], self.seeds[k]
+                self.yielded = max(self.yielded, high)
+                run = self.beginnings[high] - self.beginnings[low]
+                if low:
+                    yield run, "sub", self.beginnings[high], self.beginnings[low]
+            else:
+                for seed in self.seeds[low + 1 : high]:
+                    yield run | seed, "add", run, seed
+                    run |= seed
+            if total:
+                yield total | run, "add", total, run
+            total |= run
+
+    def _runs(self, mask: int) -> Iterator[tuple[int, int]]:
+        """Yield the runs of seeds in a mask, by the numbers of their first seeds and of those behind their ends."""
+        inside = [k for k, seed in enumerate(self.seeds) if mask & seed]
+        for _, run in groupby(enumerate(inside), lambda pair: pair[1] - pair[0]):
+            numbers = [number for _, number in run]
+            yield numbers[0], numbers[-1] + 1
+
+
+LONG_RUN = 8  # columns: up to here a run is added up
 ZERO = ("const", bytes(8))
 
 
@@ -162,21 +207,13 @@ def executed(program: Program, lowered: Lowered) -> Counter[str]:
                 columns["select"] += 1
                 part, negated = KEPT.get(row[0], (0, False))
                 (columns if negated and reached[row[part]] else once)["neg"] += negated
-    sums = {done for mask in tests for done, _ in _sums_of(mask)}
-    columns += Counter(compare=len(tests), add=len(sums))
+    steps = UnitVectorSums([seed for row in lowered.live() if rows[row][0] == "input" and (seed := reached[row])])
+    sums = {done: operation for mask in tests for done, operation, *_ in steps.of(mask)}
+    columns += Counter(compare=len(tests)) + Counter(sums.values())
     truths = sum(rows[row][0] not in LEAVES for row in crossing)  # each crosses as a number
     columns["compare"] += truths
     once["select"] += truths
     return once + _times(columns, -(-size // columns_at_once(program)))
-
-
-def _sums_of(mask: int) -> Iterator[tuple[int, int]]:
-    """Yield the partial sums in the test of a mask, of its first two columns, its first three..., and the bit added."""
-    done = mask & -mask
-    while rest := mask ^ done:
-        bit = rest & -rest
-        done |= bit
-        yield done, bit
 
 
 def executed_halves(program: Program, once: Lowered, columns: Lowered, width: int) -> Counter[str]:

@@ -13,7 +13,7 @@ from codegen import compile_program, evaluate
 from codegen.emission.straight import SweepPlan, lanes_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.unroll import unroll
-from codegen.lowering.halves import split
+from codegen.lowering.halves import UnitVectorSums, split
 from codegen.lowering.passes import prepare
 from codegen.options import Options
 from symad.compiling.candidates import seeded_program
@@ -207,3 +207,37 @@ def test_products_with_constants_need_no_guard() -> None:
 def columns_of(text: str) -> str:
     """The functions of the swept half."""
     return "".join(function for function in text.split("define ") if "@columns" in function.split("(")[0])
+
+
+def test_guards_of_recurrences_grow_with_the_recurrence() -> None:
+    """A test of columns 0 to i and n to n + i is made of sums of beginnings: their number is linear in n."""
+
+    def f(z):
+        n = len(z) // 2
+        c, y = 0.0, 0.0
+        for i in range(n):
+            m = 1 / (4 + z[i] ** 2 - c)
+            c, y = m, (z[n + i] - y) * m
+        return y * y
+
+    rng = np.random.default_rng(0)
+    executed = {}
+    for n in (40, 80):
+        z = rng.normal(size=2 * n)
+        kernel = sa.compile(sa.hessian(f), z, strategy="sweep")
+        np.testing.assert_allclose(kernel(z), sa.hessian(f)(z), rtol=1e-9, atol=1e-14)
+        executed[n] = kernel.stats.executed / (2 * n)  # of a column
+    assert executed[80] < 2.2 * executed[40]
+
+
+@pytest.mark.parametrize("mask", [0b1, 0b110, 0b111111111111, 0b11111111110000, 0b1011111111111101111111111101])
+def test_sums_of_unit_vectors_are_1_in_the_columns_of_their_mask(mask: int) -> None:
+    seeds = [1 << k for k in range(30) if k != 7]  # a column that nothing depends on
+    mask &= sum(seeds)
+    sums = UnitVectorSums(seeds)
+    values = {seed: np.array([float(seed == 1 << k) for k in range(30)]) for seed in seeds}
+    for wanted in (mask, sum(seeds), mask):
+        for done, operation, first, second in sums.of(wanted):
+            value = values[first] + values[second] if operation == "add" else values[first] - values[second]
+            np.testing.assert_array_equal(values.setdefault(done, value), value)
+        np.testing.assert_array_equal(values[wanted], [float(bool(wanted >> k & 1)) for k in range(30)])
