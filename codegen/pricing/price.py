@@ -194,10 +194,9 @@ class Halves:
     entries: Counter[Kind]
     crossing: int
 
-    @property
-    def written_out(self) -> Counter[Kind]:
-        """The rows when every column is written out."""
-        return self.once + self.entries
+    def written_out(self, *, symmetric: bool) -> Counter[Kind]:
+        """Return the rows when every column is written out; of a symmetric matrix half of them."""
+        return self.once + Counter({kind: -(-count // (1 + symmetric)) for kind, count in self.entries.items()})
 
 
 def halves_of(program: Program) -> Halves:

@@ -346,7 +346,10 @@ class _Search:
         lanes, halves = columns_at_once(program), halves_of(program)
         once, per_column = halves.once.total(), halves.columns.total()
         executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
-        rows, entries = halves.written_out, len(program.outputs[0].rows) * columns
+        rows, entries = (
+            halves.written_out(symmetric=self.recipes[-1].transform == "Hessian"),
+            len(program.outputs[0].rows) * columns,
+        )
         self.written_out = Candidate("straight", rows.total(), rows.total(), rows_work(rows, entries).price)
         return Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
 
