@@ -64,13 +64,13 @@ from symad.transforms.first_order import derivative, grad, hessian, jacobian, va
 
 Function = Callable[..., Any]
 
-CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
+CLEARLY = 2.0  # times: a matrix by forward columns may cost this much more than other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
-USUAL = 4  # times the least that a sweep takes: eight of the twelve take less
+SWEPT = 0.25  # nanoseconds of a block of columns for each operation of f, at least: of twelve Hessians 0.31 to 2.2
+USUAL = 4  # times the least that a sweep takes: nine of the twelve take less
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
 LARGEST_CLEAR_SWEEP = 50_000  # the same where a sweep is expected to be clearly faster: it is written in some 2 s
-SWEPT = 0.25  # nanoseconds of a block of columns for each operation of f, at least: of twelve Hessians 0.31 to 2.2
 LARGEST_BY_COLUMNS = 20_000  # the same, and entries, where loops go through it for every column
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 SEARCHES = "a loop that ends when it has found something would not end in straight lines"
@@ -326,7 +326,7 @@ class _Search:
             if few * size < FEWEST_PRODUCTS:
                 self.refuse("sweep", f"{few} columns of {size} operations are too few")
                 return None
-        if self.primal is not None and (reason := self.no_sweep_of(self.primal.program.executed, few, loops, others)):
+        if reason := self.reason_against_sweep(few, loops, others):
             self.refuse("sweep", reason)
             return None
         try:
@@ -346,15 +346,16 @@ class _Search:
         lanes, halves = columns_at_once(program), halves_of(program)
         once, per_column = halves.once.total(), halves.columns.total()
         executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
-        rows, entries = (
-            halves.written_out(symmetric=self.recipes[-1].transform == "Hessian"),
-            len(program.outputs[0].rows) * columns,
-        )
-        self.written_out = Candidate("straight", rows.total(), rows.total(), rows_work(rows, entries).price)
+        rows = halves.written_out(symmetric=self.recipes[-1].transform == "Hessian")
+        price = rows_work(rows, len(program.outputs[0].rows) * columns).price
+        self.written_out = Candidate("straight", rows.total(), rows.total(), price)
         return Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
 
-    def no_sweep_of(self, executed: int, few: int | None, loops: Candidate | None, others: Sequence[Price]) -> str:
-        """Return why a sweep of a function that executes so many operations is not even written down, "" if it is."""
+    def reason_against_sweep(self, few: int | None, loops: Candidate | None, others: Sequence[Price]) -> str:
+        """Return why a sweep of a function with loops is not even written down, "" if it is."""
+        if self.primal is None:
+            return ""
+        executed = self.primal.program.executed
         blocks = -(-(few or sys.maxsize) // max(1, vector_bits() // 64))
         least, best = SWEPT * blocks * executed, min((price.total() for price in others), default=math.inf)
         if few and self.recipes[-1].transform == "Hessian" and Price(least, 0.0).total() > best:

@@ -274,7 +274,16 @@ class _Module(ModuleType):
 def replacements() -> dict[int, tuple[Any, Any]]:
     """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
     named = _inner_first(len(STAND_INS))
-    return _table(tuple([name for name in named if sys.modules.get(name)]), len(STAND_INS))
+    return _table(tuple([name for name in named if _is_imported(name)]), len(STAND_INS))
+
+
+def _is_imported(owner: str) -> bool:
+    """Whether a module has been imported to its end, or a class is in one: another thread may be importing it."""
+    if (imported := sys.modules.get(owner)) is not None:
+        return not getattr(getattr(imported, "__spec__", None), "_initializing", False)
+    module, _, kind = owner.rpartition(".")
+    around = sys.modules.get(module)
+    return around is not None and isinstance(vars(around).get(kind), type)
 
 
 def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -344,7 +353,7 @@ def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
         pairs.append((kind, _conversion(kind, lambda value, kind=kind: as_array(value, dtype=kind)[()])))
     table = {id(original): (original, form) for original, form in pairs}
     inner = (math, cmath, statistics, itertools, collections, np.linalg, np.lib.stride_tricks, np.lib, np)
-    for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first
+    for module in (*inner, *[sys.modules[name] for name in optional if name in sys.modules]):  # inner modules first
         named = ((name, value) for name, value in vars(module).items() if id(value) in table)
         changed = {name: table[id(value)][1] for name, value in named if not isinstance(value, type)}
         table[id(module)] = (module, _Module(module, changed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import symad as sa
+from symad.tracing.calling.stand_ins import replacements
 from tests.support.labels_fuzz import outcome
 
 LABELS = list("abcd")
@@ -367,3 +369,14 @@ def test_classes_of_attrs() -> None:
 
     for made in (sa.grad(product)(Point(3.0, 0.5)), sa.compile(sa.grad(product), Point(1.0, 1.0))(Point(3.0, 0.5))):
         assert made == Point(12.0, 36.0)
+
+
+def test_a_module_that_another_thread_is_importing_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its functions are not all there: a table of stand-ins made then must not be used when it is complete."""
+    module = sys.modules["pandas.core.algorithms"]
+    rank = module.rank
+    with monkeypatch.context() as patch:
+        patch.setattr(module.__spec__, "_initializing", True, raising=False)
+        patch.delattr(module, "rank")
+        assert id(rank) not in replacements()
+    assert id(rank) in replacements()
