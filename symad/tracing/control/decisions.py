@@ -126,15 +126,7 @@ class Steps:
 
         A `while` around it counts instead. The search ends at the frame of the code `end`.
         """
-        asking = frame = user_frame()
-        around: tuple[FrameType, Loop] | None = None
-        while frame is not None and frame.f_code is not end:
-            loop = None if is_library(frame.f_code.co_filename) else _loop_at(frame.f_code, frame.f_lasti)
-            if loop is not None and (around is None or loop.is_while):
-                around = frame, loop
-                if loop.is_while:
-                    break
-            frame = frame.f_back
+        asking, around = user_frame(), loop_around(end)
         if around is None or asking is None:
             return 0, None
         frame, loop = around
@@ -142,6 +134,20 @@ class Steps:
         key = id(frame), loop, asking.f_code, asking.f_lasti
         self._counts[key] += 1
         return self._counts[key], loop
+
+
+def loop_around(end: CodeType) -> tuple[FrameType, Loop] | None:
+    """Return the innermost loop around the user's line, or a `while` around that, and its frame; see `Steps.count`."""
+    frame = user_frame()
+    around: tuple[FrameType, Loop] | None = None
+    while frame is not None and frame.f_code is not end:
+        loop = None if is_library(frame.f_code.co_filename) else _loop_at(frame.f_code, frame.f_lasti)
+        if loop is not None and (around is None or loop.is_while):
+            around = frame, loop
+            if loop.is_while:
+                break
+        frame = frame.f_back
+    return around
 
 
 def _loop_at(code: CodeType, offset: int) -> Loop | None:

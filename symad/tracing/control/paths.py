@@ -50,6 +50,7 @@ from symad.tracing.control.decisions import (
     Steps,
     UnsteadyError,
     in_words,
+    loop_around,
     next_plan,
     too_many,
     too_many_of,
@@ -160,16 +161,15 @@ class Paths:
     def _count_known(self) -> None:
         """Leave a path in a `while` that asks nothing new: no number may take it, and then nothing ends it."""
         self._asked_again += 1
-        if self._asked_again % MAX_PATHS or not self._in_while():
+        if self._asked_again % MAX_PATHS:
+            return
+        around = loop_around(Paths._value.__code__)
+        if around is None or not around[1].is_while:
             return
         if reads_loops_of(self._deciding) and not is_caught():
             raise too_many(self._name, self.limit, self._taken, self._deciding)
         if self._asked_again > self.limit * MERGED_STEPS:
             self.end(self._asked_again)
-
-    def _in_while(self) -> bool:
-        _, loop = self._steps.count(Paths._value.__code__)
-        return loop is not None and loop.is_while
 
     def repeats(self) -> None:
         """Note that the user's line asks for an unbounded count. It is followed up to the limit."""

@@ -75,7 +75,7 @@ def written_while(
     """
     if _asks_for_types(step):
         raise NotOneBodyError("it may ask for the type of a whole number, and all numbers are real ones there")
-    flags = "goes on", "broke"  # beside the variables: names with blanks are none of the user's
+    flags = "goes on", "left by break"  # beside the variables: names with blanks are none of the user's
     names, state = [*flags, *names], [True, False, *state]
     variables = _Variables(names, state, all_numbers=True)
 

@@ -202,6 +202,21 @@ def test_the_else_of_a_loop_follows_a_break():
     same_on_numbers_and_in_a_kernel(left_or_not, [0.4, 1.1, 2.3, 2.9], max_paths=100)
 
 
+def names_of_flags(p):
+    broke, total = p > 2.0, 0.0
+    while total < 5.0:
+        total = total + p
+        if total > 3.0:
+            broke = p > 1.0
+        if p * total > 9.0:
+            break
+    return total**2 if broke else -total
+
+
+def test_variables_may_be_called_as_the_flags_of_a_loop():
+    same_on_numbers_and_in_a_kernel(names_of_flags, [0.3, 1.7, 2.6, 4.9], max_paths=100)
+
+
 def test_a_path_that_nothing_ends_is_left():
     """Without a source, paths are followed one by one; on one that no number takes the loop never ends."""
     text = """
