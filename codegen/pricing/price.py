@@ -327,7 +327,13 @@ def _on_lanes(program: RolledProgram, region: Region, entries: Counter[str], alo
 
 
 def _nests(steps: Sequence[Step]) -> int:
-    return sum(1 + _nests(step.steps) for step in steps if isinstance(step, Nest))
+    stack, nests = list(steps), 0
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Nest):
+            nests += 1
+            stack += step.steps
+    return nests
 
 
 def _stored(program: RolledProgram) -> tuple[int, int]:
