@@ -88,6 +88,17 @@ def _verdict(exercise: Exercise, mine: str) -> dict[str, Any]:
     return {"right": checked.right, "html": html.bare(tuple(blocks)), "error": ""}
 
 
+def _sentence(error: Exception) -> str:
+    """Return what the page says about an error: of the workbench, of the user's function, or a defect."""
+    if isinstance(error, WorkbenchError):
+        return _NO_PLACE.sub("", str(error))
+    if isinstance(error, RecursionError):
+        return "this is nested too deeply to be shown"
+    if isinstance(error, MemoryError):
+        return "this needs more memory than there is"
+    return f"{type(error).__name__}: {error}"
+
+
 class Desk:
     """The studies of a worker and the lessons that it has run, with the options of the workbench."""
 
@@ -97,7 +108,10 @@ class Desk:
         self._lessons: dict[int, Lesson] = {}
 
     def carried_out(self, request: Mapping[str, Any], send: Callable[[Message], None]) -> Message:
-        """Return the last message about a request: an answer, a file or an error. Send progress before."""
+        """Return the last message about a request: an answer, a file or an error. Send progress before.
+
+        An error has `unread` where no function could be read, which is the same for all panes.
+        """
         try:
             with time_limit(self.seconds, f"the pane {str(request['pane'])[:40]}"):
                 if request["pane"] == "practice":
@@ -106,19 +120,17 @@ class Desk:
                     if "form" in request:
                         return {"file": self._lesson_file(number, request["form"])}
                     return {"answer": self._lesson(number, send)}
-                question = question_of(request["question"])
-                study = self._study(question)
+                try:
+                    question = question_of(request["question"])
+                    study = self._study(question)
+                    _ = study.subject
+                except Exception as error:
+                    return {"error": _sentence(error), "unread": True}
                 if "form" in request:
                     return {"file": exported(study, question, request["pane"], request["form"])}
                 return {"answer": answer(study, question, request["pane"], lambda stage: send({"progress": stage}))}
-        except WorkbenchError as error:
-            return {"error": _NO_PLACE.sub("", str(error))}
-        except RecursionError:
-            return {"error": "this is nested too deeply to be shown"}
-        except MemoryError:
-            return {"error": "this needs more memory than there is"}
-        except Exception as error:  # of the user's function, or a defect: the page shows a line and continues
-            return {"error": f"{type(error).__name__}: {error}"}
+        except Exception as error:
+            return {"error": _sentence(error)}
 
     def warm(self) -> None:
         """Answer a small question once, so that imports and first compilations are done."""

@@ -125,7 +125,7 @@ async function ask(name) {
     const lost = error instanceof TypeError || error.name === "TypeError";
     ended(lost);
     tell(pane, "no answer");
-    if (!lost) fail(name, pane, error.message);
+    if (!lost) fail(name, pane, { error: error.message });
   } finally {
     clearInterval(ticking);
     if (pane.controller === controller) { pane.controller = null; mark(name, false); }
@@ -138,7 +138,7 @@ function receive(name, pane, message) {
   const took = performance.now() - pane.began;
   tell(pane, "error" in message ? "" : seconds(took));
   pane.section.dataset.milliseconds = Math.round(performance.now() - asked);
-  if ("error" in message) fail(name, pane, message.error);
+  if ("error" in message) fail(name, pane, message);
   else arrive(name, pane, message.answer);
 }
 
@@ -187,10 +187,10 @@ function notice(text) {
 
 // ---------------------------------------------------------------- what arrives
 
-function fail(name, pane, error) {
-  if (name === "formula") notice(error);
-  const unread = name === "formula" || (!$("#notice").hidden && $("#notice").textContent === error);
-  if (unread && pane.body.childElementCount) { tell(pane, "of the formula before"); return; } // it is half typed
+// An unread question concerns all panes: the notice says why, and a pane keeps what it shows while a formula is half typed.
+function fail(name, pane, { error, unread = name === "formula" }) {
+  if (unread) notice(error);
+  if (unread && pane.body.childElementCount) { tell(pane, "of the formula before"); return; }
   pane.files.replaceChildren();
   pane.body.classList.add("failed");
   pane.body.textContent = unread ? "" : error;
