@@ -158,7 +158,7 @@ def interned(steps: Iterable[Step]) -> tuple[Step, ...]:
     return each_region(steps, change)
 
 
-def regions_in_time(steps: Sequence[Step], rounds: tuple[int, ...] = ()) -> Iterator[tuple[Region, tuple[int, ...]]]:
+def regions_in_time(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
     """Return every region each time it runs, with the `rounds` of the nests around it, the outermost first.
 
     >>> from codegen.ir.program import Program
@@ -167,12 +167,21 @@ def regions_in_time(steps: Sequence[Step], rounds: tuple[int, ...] = ()) -> Iter
     >>> [rounds for _, rounds in regions_in_time([region, Nest(2, (region, Nest(1, (region,))))])]
     [(), (0,), (0, 0), (1,), (1, 0)]
     """
-    for step in steps:
-        if isinstance(step, Region):
-            yield step, rounds
+    around: list[tuple[tuple[int, ...], Iterator[tuple[int, Step]]]] = [((), _in_rounds(1, steps))]
+    while around:
+        outer, left = around[-1]
+        for k, step in left:
+            rounds = (*outer, k)
+            if isinstance(step, Nest):
+                around.append((rounds, _in_rounds(step.count, step.steps)))
+                break
+            yield step, rounds[1:]  # the first is that of all steps, which run once
         else:
-            for k in range(step.count):
-                yield from regions_in_time(step.steps, (*rounds, k))
+            around.pop()
+
+
+def _in_rounds(count: int, steps: Sequence[Step]) -> Iterator[tuple[int, Step]]:
+    return ((k, step) for k in range(count) for step in steps)
 
 
 def places_in(table: Table, rounds: Sequence[int], block: slice) -> Places:

@@ -131,9 +131,16 @@ def _step_classes(steps: Sequence[Step]) -> NDArray[np.uint64]:
 
 def _step_key(step: Step, known: dict[int, Hashable]) -> Hashable:
     """Return a key, equal for steps that may be one step in different rounds; `known` are keys of arrays of indices."""
-    if isinstance(step, Nest):
-        return step.count, *(_step_key(inner, known) for inner in step.steps)
-    return _region_key(step, known)
+    keys: list[Hashable] = []
+    left = [step]
+    while left:
+        following = left.pop()
+        if isinstance(following, Nest):
+            keys.append((following.count, len(following.steps)))
+            left += reversed(following.steps)
+        else:
+            keys.append(_region_key(following, known))
+    return tuple(keys)
 
 
 def _region_key(region: Region, known: dict[int, Hashable]) -> Hashable:
