@@ -148,6 +148,7 @@ def traced_with_loops(
         f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate), arrays=writer if arrays else None
     )
     traced.of_arrays = any(writer.written_down for writer in writers)
+    traced.of_small_arrays = any(writer.small for writer in writers)
     return traced
 
 

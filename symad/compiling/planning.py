@@ -267,7 +267,7 @@ class _Search:
         of_matrix = self.traced.of_arrays and self.makes_matrix
         try:
             self.primal = self.rolled_primal(self.traced)
-            if self.at_once and self.traced.of_arrays and in_rounds(self.primal.program):
+            if self.at_once and self.traced.of_small_arrays and in_rounds(self.primal.program):
                 self.at_once = False
                 self.traced = self.shared_trace()
                 return self.differentiated()

@@ -137,13 +137,15 @@ class StructuredTrace(Trace):
     """A trace in which loops written down by constructs stand as they are: their results are leaves of the graph.
 
     `carried_out` has the reasons why others are carried out repetition by repetition, by the user's lines;
-    `of_arrays` says whether some are operations on large arrays.
+    `of_arrays` says whether some are operations on large arrays, `of_small_arrays` whether some are on smaller ones
+    that are loops only because their arguments are in even steps.
     """
 
     loops: list[Loop]
     carried_out: Mapping[str, str]
 
     of_arrays = False
+    of_small_arrays = False
 
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
         vars(self).update(vars(traced))

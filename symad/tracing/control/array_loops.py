@@ -68,6 +68,7 @@ class ArrayLoops:
     at_once: bool = True  # whether a first operation on arguments in even steps needs SMALL elements only
     multiplied: int = 0  # products of matrices that are not quite small
     written_down: int = 0  # recorded loops, with those of inner scopes
+    small: bool = False  # whether `at_once` decided on an operation, with those of inner scopes
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
     programs: dict[Any, RolledProgram] = field(default_factory=dict)  # of blocks, by their keys
@@ -77,7 +78,7 @@ class ArrayLoops:
 
     def within(self, inner: Scope) -> ArrayLoops:
         """Return a recorder for an inner scope on the same graph: a function that is differentiated there."""
-        return replace(self, scope=inner, written_down=0, around=self)
+        return replace(self, scope=inner, written_down=0, small=False, around=self)
 
     def constants(self, values: NDArray[np.float64]) -> Nodes | None:
         """Return the leaves of an array of numbers. Their atoms are made lazily."""
@@ -96,11 +97,19 @@ class ArrayLoops:
         """Return build(...) of every element of operands that broadcast to a shape."""
         if build is op.select and (chosen := self.chosen(*operands)) is not None:
             return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape).copy()
-        if math.prod(shape) < self.least and not (self.at_once and self.reads_leaves(operands, shape)):
-            return None
+        if math.prod(shape) < self.least:
+            if not (self.at_once and self.reads_leaves(operands, shape)):
+                return None
+            self.note_small()
         if build is op.power and operands[1].size > 1:
             return self.powers(operands[0], operands[1], shape)
         return self.mapped(build, operands, shape)
+
+    def note_small(self) -> None:
+        """Note that an operation is recorded which would not be without `at_once`."""
+        recorder: ArrayLoops | None = self
+        while recorder is not None:
+            recorder.small, recorder = True, recorder.around
 
     def reads_leaves(self, operands: Sequence[Nodes], shape: tuple[int, ...]) -> bool:
         """Whether an operation reads leaves, each once and in even steps if they are few. The search for loops would

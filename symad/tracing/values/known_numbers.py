@@ -7,7 +7,7 @@ A node that depends on a free symbol has no value, and the question is refused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
     ...     value_of(scope, scope.graph.node(sp.sin, scope.graph.alias(scope.graph.number(0.0))))
     0.0
     """
+    if _is_unknown(scope, [node]):
+        raise symbolic_error(scope.graph, node, asked)
     try:
         return number_of(scope, node)
     except UnboundSymbolError as error:
@@ -73,10 +75,18 @@ def _solver_calls() -> bool:
 def values_of(scope: Scope, nodes: Nodes, question: Question | None = None) -> npt.NDArray[Any]:
     """Return the values of nodes, float64 or bool, in their shape; or the answer to a question about them."""
     scope.check_open()
+    asked = "the value of a traced array"
+    if _is_unknown(scope, scope.graph.arrays.roots(nodes)):
+        raise symbolic_error(scope.graph, int(nodes.max()), asked)
     try:
         return values_of_array(scope.graph, nodes, scope.values, question)
     except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, int(nodes.max()), "the value of a traced array") from error
+        raise symbolic_error(scope.graph, int(nodes.max()), asked) from error
+
+
+def _is_unknown(scope: Scope, nodes: Iterable[int]) -> bool:
+    """Whether a node depends on a symbol where all paths are followed, without evaluating what it depends on."""
+    return scope.deciding() is not None and any(is_symbolic(scope, node) for node in nodes)
 
 
 def reaches(graph: Graph, nodes: Nodes, outside: Set[int], known: dict[int, bool]) -> bool:
@@ -168,12 +178,24 @@ class SymbolicValueError(TraceError):
 
 def symbolic_error(graph: Graph, node: int, asked: str) -> SymbolicValueError:
     """Return the error for a question that only a number can answer."""
-    leaves = [graph.atoms.get(leaf) for leaf in reachable(graph, [node])]
-    names = [str(atom) for atom in leaves if isinstance(atom, sp.Symbol)]
-    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    names = [str(graph.atoms[leaf]) for leaf in _symbols(graph, node, 4)]
+    shown = ", ".join([*names[:3], *["..." for _ in names[3:]]])
     return SymbolicValueError(
         f"{asked} was asked for",
         where=user_place(),
         why=f"it depends on a symbolic value ({shown})",
         do="use np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
     )
+
+
+def _symbols(graph: Graph, node: int, most: int) -> list[int]:
+    """Return some of the symbols that a node depends on, in the order of the graph."""
+    found, seen, left = list[int](), {node}, [node]
+    while left and len(found) < most:
+        part = left.pop()
+        if isinstance(graph.atoms.get(part), sp.Symbol):
+            found.append(part)
+        following = [operand for operand in graph.arrays.operands_of(part) if operand not in seen]
+        seen.update(following)
+        left += following
+    return sorted(found)

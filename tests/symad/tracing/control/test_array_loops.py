@@ -244,6 +244,14 @@ def test_rounds_on_small_arrays_are_written_out_and_found() -> None:
     np.testing.assert_allclose(sa.compile(lambda u: steps(u, 20), u)(u), steps(u, 20), rtol=1e-12)
 
 
+@pytest.mark.parametrize(("size", "of_small"), [(SMALL - 1, False), (SMALL, True), (4095, True), (4096, False)])
+def test_a_trace_says_whether_small_operations_are_loops(size: int, of_small: bool) -> None:
+    """Only then is there another trace, in which they are written out."""
+    traced = traced_with_loops(lambda x: np.sum(np.sin(x)), (np.ones(size),))
+    assert traced.of_small_arrays is of_small
+    assert traced.of_arrays is (size >= SMALL)
+
+
 def test_the_hessian_of_one_body_is_taken_of_loops():
     data, signs = RNG.normal(size=(6000, 5)), np.where(RNG.random(6000) < 0.5, -1.0, 1.0)
     hessian = sa.hessian(lambda w: np.sum(np.log1p(np.exp(-signs * (data @ w)))))

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import symad as sa
+from codegen.errors import UnboundSymbolError
+from symad.tracing.values import known_numbers
 
 RNG = np.random.default_rng(11)
 
@@ -129,3 +131,29 @@ def f_of_numbers(x):
         total += np.prod(y[int(x + k) % 6])
         y[k] += x
     return total
+
+
+def test_a_place_that_depends_on_symbols_is_not_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may depend on all of a long trace, and a search asks for places again and again."""
+    without_value = []
+    evaluated = known_numbers.values_of_nodes
+
+    def noted(graph: Any, nodes: Any, values: Any) -> Any:
+        try:
+            return evaluated(graph, nodes, values)
+        except UnboundSymbolError:
+            without_value.append(nodes)
+            raise
+
+    def largest(x: Any) -> Any:
+        place = 0
+        for k in range(1, len(x)):
+            if x[k] > x[place]:
+                place = k
+        return x[place] * x[0]
+
+    x = RNG.uniform(0.2, 2.0, 9)
+    monkeypatch.setattr(known_numbers, "values_of_nodes", noted)
+    kernel = sa.compile(sa.grad(largest), x)
+    assert not without_value
+    assert kernel(x) == pytest.approx(sa.grad(largest)(x), rel=1e-14)
