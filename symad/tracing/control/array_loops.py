@@ -7,7 +7,7 @@ loop has to be searched for. Slices, reshaped and broadcast forms are NumPy's ow
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cache, partial, reduce
 from typing import Any, ClassVar, cast
@@ -80,6 +80,13 @@ class ArrayLoops:
         """Return a recorder for an inner scope on the same graph: a function that is differentiated there."""
         return replace(self, scope=inner, written_down=0, small=False, around=self)
 
+    def outwards(self) -> Iterator[ArrayLoops]:
+        """Yield this recorder and those of the scopes around."""
+        recorder: ArrayLoops | None = self
+        while recorder is not None:
+            yield recorder
+            recorder = recorder.around
+
     def constants(self, values: NDArray[np.float64]) -> Nodes | None:
         """Return the leaves of an array of numbers. Their atoms are made lazily."""
         zeros = values == 0
@@ -100,16 +107,11 @@ class ArrayLoops:
         if math.prod(shape) < self.least:
             if not (self.at_once and self.reads_leaves(operands, shape)):
                 return None
-            self.note_small()
+            for recorder in self.outwards():
+                recorder.small = True
         if build is op.power and operands[1].size > 1:
             return self.powers(operands[0], operands[1], shape)
         return self.mapped(build, operands, shape)
-
-    def note_small(self) -> None:
-        """Note that an operation is recorded which would not be without `at_once`."""
-        recorder: ArrayLoops | None = self
-        while recorder is not None:
-            recorder.small, recorder = True, recorder.around
 
     def reads_leaves(self, operands: Sequence[Nodes], shape: tuple[int, ...]) -> bool:
         """Whether an operation reads leaves, each once and in even steps if they are few. The search for loops would
@@ -411,9 +413,8 @@ class ArrayLoops:
 
     def loop(self, key: Any, make: Callable[[], Loop]) -> Loop:
         """Return the loop with a key. Its nodes are copied for users, who may store into arrays."""
-        recorder: ArrayLoops | None = self
-        while recorder is not None:
-            recorder.least, recorder.written_down, recorder = SMALL, recorder.written_down + 1, recorder.around
+        for recorder in self.outwards():
+            recorder.least, recorder.written_down = SMALL, recorder.written_down + 1
         return keep(self.scope, key, make)
 
 
