@@ -9,6 +9,7 @@ from symad.errors import ArgumentError
 
 EXTRAS = {
     "igraph": "draw",
+    "cairosvg": "pictures",
     "flint": "rigorous",
     "shtab": "completion",
     "pandas": "table",
@@ -31,7 +32,7 @@ def optional(module: str, purpose: str) -> Any:
     """
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # or a library of the system that it needs is missing
         extra = EXTRAS[module.partition(".")[0]]
         do = f"pip install 'symad[{extra}]'"
         raise ArgumentError(f"{purpose} without {module.partition('.')[0]}", why=str(error), do=do) from error

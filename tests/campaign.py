@@ -21,6 +21,7 @@ from tests.support import (
     kernel_threads,
     mutated_files,
     mutated_text,
+    random_exercises,
 )
 from tests.support.campaigns import carried_out
 
@@ -28,6 +29,7 @@ CAMPAIGNS = {
     "answers": generated_answers.tries,
     "displayed": displayed_equalities.tries,
     "environments": environments.tries,
+    "exercises": random_exercises.tries,
     "extremes": extremes.tries,
     "files": mutated_files.tries,
     "interrupts": interruptions.tries,

@@ -108,7 +108,7 @@ def declare_draw(command: argparse.ArgumentParser) -> None:
     """Declare the options of `symad draw`."""
     showing.add_target(command, "*")
     showing.add_transform(command)
-    showing.add_output(command, ", .svg or .dot")
+    showing.add_output(command, ", .svg, .png, .pdf or .dot")
     what = "draw the loops that are found, or written down, as loops"
     command.add_argument("--loops", action="store_true", help=what)
 

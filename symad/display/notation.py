@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -219,6 +220,9 @@ class Ones(sp.Symbol):  # type: ignore[misc]
         return r"\mathbf{1}"
 
 
+_SHORTEST = 3  # terms of a sum with an index
+
+
 class WrittenSum(sp.Add):  # type: ignore[misc]
     """A sum that keeps its terms, except 0, and their order."""
 
@@ -236,6 +240,63 @@ class WrittenProduct(sp.Mul):  # type: ignore[misc]
         factors = tuple(factor for factor in factors if factor != 1)
         nested = [(f,) if k and f.could_extract_minus_sign() else sp.Mul.make_args(f) for k, f in enumerate(factors)]
         return cls._from_args([part for parts in nested for part in parts])
+
+
+class IndexedSum(WrittenSum):
+    """A sum of terms that differ in the index of their names only, shown as Σ of the term with the index i."""
+
+    def _sympystr(self, printer: Any) -> str:
+        term, first, last = one_form(self.args)  # type: ignore[misc]
+        text = printer._print(term)
+        raised = str(last).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"Σᵢ₌{str(first).translate(LOWERED)}{raised} {f'({text})' if term.is_Add else text}"
+
+    def _latex(self, printer: Any) -> str:
+        term, first, last = one_form(self.args)  # type: ignore[misc]
+        text = rf"\left({printer._print(term)}\right)" if term.is_Add else printer._print(term)
+        return rf"\sum_{{i={first}}}^{{{last}}} {text}"
+
+
+def one_form(terms: Sequence[sp.Basic]) -> tuple[sp.Expr, int, int] | None:
+    """Return a term with the index i, the first index and the last one; None unless all terms are of that form."""
+    forms = [with_index(term) for term in terms]
+    indices = [index for _, index in forms if index is not None]
+    together = len({form for form, _ in forms}) == 1 and indices == list(range(indices[0], indices[0] + len(terms)))
+    return (forms[0][0], indices[0], indices[-1]) if indices and together and len(terms) >= _SHORTEST else None
+
+
+def with_index(part: sp.Basic) -> tuple[Any, int | None]:
+    """Return an expression with the index i for the only one of its names, and that index; None if there is another.
+
+    >>> x_2, v_2, a = sp.symbols("x_2 v_2 a")
+    >>> with_index(a * x_2 * v_2), with_index(x_2 * sp.Symbol("x_3"))[1] is None
+    ((a*v_i*x_i, 2), True)
+    """
+    names = {s: s.name.rpartition("_") for s in part.free_symbols if not is_epsilon(s)}
+    numbered = {s: (stem, int(index)) for s, (stem, _, index) in names.items() if stem and index.isdecimal()}
+    if len({index for _, index in numbered.values()}) != 1:
+        return part, None
+    named = {s: sp.Symbol(f"{stem}_i", **s.assumptions0) for s, (stem, _) in numbered.items()}
+    return part.xreplace(named), next(index for _, index in numbered.values())
+
+
+def with_indexed_sums(expression: Any) -> Any:
+    """Return an expression with an `IndexedSum` for each sum of at least three terms of one form.
+
+    >>> with_indexed_sums(sp.Add(*sp.symbols("x_1:5")))
+    Σᵢ₌₁⁴ x_i
+    """
+    if not isinstance(expression, sp.Basic) or not expression.args:
+        return expression
+    if expression.is_Add:
+        terms = sorted(expression.args, key=lambda term: with_index(term)[1] or 0)
+        if one_form(terms) is not None:
+            return IndexedSum._from_args(terms)
+    parts = [with_indexed_sums(part) for part in expression.args]
+    if parts == list(expression.args):
+        return expression
+    literal = {"evaluate": False} if expression.is_Mul or expression.is_Add else {}
+    return expression.func(*parts, **literal)
 
 
 @dataclass(frozen=True)

@@ -168,6 +168,8 @@ class Signs(Text):
         match = _INDEXED.fullmatch(name)
         letter, index = match.groups() if match else (name, "")
         sign = _GREEK_SIGNS.get(letter, letter)
+        if name.endswith("_i"):  # of a sum with an index
+            return f"{_GREEK_SIGNS.get(name[:-2], name[:-2])}ᵢ"
         return sign + index.translate(notation.LOWERED) if index or sign != letter else name
 
     def _print_Abs(self, expr: sp.Expr) -> str:

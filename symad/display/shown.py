@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,11 @@ import symad.display as forms  # of a document: imported when one is asked for
 from codegen.sealed import write_atomically
 from symad.display.document import Document
 from symad.display.printers import shortened
+from symad.display.styles import PRINTED_SANS, SANS
 from symad.errors import ArgumentError
+from symad.extras import optional
+
+_SHARP = 2  # dots for each pixel
 
 
 class Shown:
@@ -63,20 +69,27 @@ class Shown:
     def save(self, path: str | Path, *, big: bool = False) -> Path:
         """Write a file by its suffix: .html a page, .ipynb a notebook, .tex a text that compiles, .txt plain text.
 
-        Page and notebook open offline. `big` is for a page that is projected: large letters, as wide as the screen.
-        ArgumentError for another suffix, and where the file cannot be written; a file is written whole or not at all.
+        What has a picture as .svg has it as .png and .pdf too (extra: symad[pictures]). Page and notebook open offline.
+        `big` is for a page that is projected: large letters, as wide as the screen. ArgumentError for another suffix,
+        and where the file cannot be written; a file is written whole or not at all.
         """
-        path = Path(path)
-        writers = {
+        path, writers = Path(path), self.file_forms(big=big)
+        if path.suffix not in writers:
+            raise ArgumentError(f"{path.name!r} as a file to show", do=f"end its name in {', '.join(writers)}")
+        return write_text(path, writers[path.suffix]())
+
+    def file_forms(self, *, big: bool = False) -> dict[str, Callable[[], str | bytes]]:
+        """Return the suffixes of files, each with a function that gives the content of the file."""
+        more = self.more_forms()
+        drawn = (".png", ".pdf") if ".svg" in more else ()
+        return {
             ".html": lambda: forms.html.page(self.document(), self.title, big=big),
             ".tex": lambda: forms.latex.whole(self.document()),
             ".txt": lambda: forms.terminal.plain(self.words(), forms.terminal.WIDTH) + "\n",
             ".ipynb": lambda: forms.notebook.whole(self.document(), self.title),
-            **self.more_forms(),
+            **more,
+            **{suffix: partial(_converted, more[".svg"], suffix) for suffix in drawn},
         }
-        if path.suffix not in writers:
-            raise ArgumentError(f"{path.name!r} as a file to show", do=f"end its name in {', '.join(writers)}")
-        return write_text(path, writers[path.suffix]())
 
     def more_forms(self) -> dict[str, Any]:
         """Return further suffixes of files, each with a function that gives the text of the file."""
@@ -109,10 +122,19 @@ class Shown:
             raise RuntimeError(f"{type(self).__name__} cannot be shown: {error}") from error
 
 
-def write_text(path: Path, text: str) -> Path:
-    """Write a text file completely or not at all; ArgumentError when it cannot be written."""
+def _converted(svg: Callable[[], str], suffix: str) -> bytes:
+    """Return a picture in dots or for print, in its colours for light ground and a font that has its letters."""
+    converter = optional("cairosvg", f"a {suffix} file")
+    picture = re.sub(r"<style>.*?</style>", "", svg()).replace(SANS, PRINTED_SANS)
+    if suffix == ".pdf":
+        return bytes(converter.svg2pdf(picture.encode("utf-8")))
+    return bytes(converter.svg2png(picture.encode("utf-8"), scale=_SHARP))
+
+
+def write_text(path: Path, content: str | bytes) -> Path:
+    """Write a file completely or not at all; ArgumentError when it cannot be written."""
     try:
-        write_atomically(path, text.encode("utf-8"))
+        write_atomically(path, content if isinstance(content, bytes) else content.encode("utf-8"))
     except OSError as error:
         raise ArgumentError(
             f"cannot write {str(path)!r}", why=error.strerror or str(error), do="choose another file"

@@ -29,6 +29,8 @@ class Look:
     bold: bool = False
 
 
+SANS = "system-ui, 'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
+PRINTED_SANS = "DejaVu Sans"  # in files of dots and for print: one font, that has the signs of mathematics
 GROUND = Look("FFFFFF", "16181C")  # of a page
 LOOKS: dict[Style, Look] = {
     "primal": Look("1A1A1A", "E8E8E8", "P"),

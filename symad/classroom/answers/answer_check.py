@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -189,7 +190,7 @@ def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
         answer = remarked(problem, judged, last, "squared epsilon", *why)
         square = sp.Pow(named, 2, evaluate=False)
         return replace(answer, finished=False, term=square, expected=sp.S.Zero, written=readable(written))
-    is_open = last.named or last.derives or last.determines
+    is_open = last.named or last.derives or last.determines or last.general is not None
     return CheckedAnswer(problem, judged, True, finished=not is_open and _is_finished(last.expression, problem))
 
 
@@ -229,7 +230,8 @@ def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[boo
     formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
     sides = [bool(agreement(judgement.step.expression, asked)) for judgement in judged]
     is_f = [bool(agreement(judgement.step.expression, formula)) for judgement in judged]
-    is_chain = is_f[0] and sides[-1] and all(is_right or other for is_right, other in zip(sides, is_f, strict=True))
+    is_right = judged[-1].right is not False or judged[-1].step.general is None
+    is_chain = is_f[0] and sides[-1] and is_right and all(map(operator.or_, sides, is_f))
     return is_f if is_chain else []
 
 
@@ -299,8 +301,9 @@ def _as_formula(step: AnswerStep, problem: AnswerProblem) -> Judged | None:
     if step.general is None or problem.expansion:
         return None
     (asked,) = problem.terms
-    written = step.general.xreplace({symbol: at for symbol, at in problem.at.items() if symbol not in problem.symbols})
-    orders = [problem.general(asked[:count]) for count in range(len(asked), -1, -1)]
+    written = step.general
+    put = {symbol: at for symbol, at in problem.at.items() if symbol not in written.free_symbols}
+    orders = [problem.general(asked[:k]).xreplace(put) for k in (len(asked), step.order) if k is not None]
     verdicts = [problem.agreement(formula, written) for formula in orders]
     if any(verdict.equal is not False for verdict in verdicts):
         return None

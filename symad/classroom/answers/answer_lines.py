@@ -41,6 +41,7 @@ class AnswerStep:
     text: str
     expression: sp.Expr
     about: sp.Expr | None = None
+    order: int | None = None  # of the derivative that it is about, where its left side says so
     gap: sp.Expr = sp.S.Zero  # of a differentiated equation: the first side minus this one
     bare: bool = False  # an epsilon without a number, although there are several levels
     named: bool = False  # contains f by name
@@ -67,6 +68,7 @@ class Reader:
         self.up_to = 0  # the degree of the current remainder O(h^n), 0 without one
         self.first: sp.Expr = sp.S.Zero  # the first side of the current statement
         self.about: sp.Expr | None = None  # its claim, for the equations of the line and those that go on
+        self.order: int | None = None  # the order of that derivative
 
     def steps(self, mine: Any) -> list[AnswerStep]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
@@ -101,7 +103,8 @@ class Reader:
             equal = (all(agreement(derivative, step.expression) for step in sides) for derivative in lower if bare)
             if (order := next((k for k, agrees in enumerate(equal) if agrees), None)) is not None:
                 lower = lower[order:]  # the orders rise
-                steps[start:end] = [replace(step, about=lower[0]) for step in sides]
+                at = problem.count + 1 - len(lower)
+                steps[start:end] = [replace(step, about=lower[0], order=at) for step in sides]
         return steps
 
     def _line(self, number: int, line: Any) -> list[AnswerStep]:
@@ -161,6 +164,8 @@ class Reader:
             pure = AppliedUndef | sp.Derivative | sp.Subs
             says |= any(self.names.is_named(s.expression) and not isinstance(s.expression, pure) for s in others)
         self.about = concrete if others and says else None
+        is_f = is_formula or first.expression.is_Function
+        self.order = getattr(first.expression, "derivative_count", 0 if is_f else None)
         in_slope = [self.names.has_slope(read.expression) and not read.derivative for read in sides]
         self.equation = any(in_slope) and not first.expression.is_Derivative
 
@@ -182,11 +187,12 @@ class Reader:
         rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
         is_of_y = about is not None and self.problem.dependent_name
         gap = self.names.with_symbols(self.first - expression) if is_of_y else sp.S.Zero
-        is_general = bool(self.problem.at) and expression.has(*self.problem.symbols) and not (named or restated)
+        is_general = bool(self.problem.at) and expression.has(*self.problem.at) and not (named or restated)
         general = expression if is_general and not self.problem.dependent_name else None
         return AnswerStep(
-            self.number, text, concrete, about, gap, expression.has(self.names.bare), named, restated, read.derives,
-            read.notes, determines=self._determines(expression, about), rounded=rounded, general=general,
+            self.number, text, concrete, about, self.order if about is not None else None, gap,
+            expression.has(self.names.bare), named, restated, read.derives, read.notes,
+            determines=self._determines(expression, about), rounded=rounded, general=general,
         )  # fmt: skip
 
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:

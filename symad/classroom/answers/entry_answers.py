@@ -88,7 +88,7 @@ class EntryQuestion:
             else:
                 *inner, last = (self.symbols[k] for k in variables)
                 others = {symbol: value for symbol, value in point.items() if symbol != last}
-                before = (sp.diff(formula, *inner) if inner else formula).xreplace(others)
+                before = sp.diff(formula, *inner) if inner else formula
                 where = {last: point[last]} if last in point and point[last] != last else last
                 built = derivative_problem(before, where, 1, options.digits, options.reveal)
                 fixed = tuple(symbol for symbol in self.symbols if symbol != last)
@@ -137,8 +137,8 @@ class EntryQuestion:
         if not statement.strip():
             return []
         left, *sides = parts_of(statement, "=")
-        if not sides:
-            left, sides = "", [left]
+        if not sides or self._is_side(left):
+            left, sides = "", [left, *sides]
         grid = self._grid_of(left)
         if isinstance(grid, tuple) and grid and not isinstance(grid[0], tuple):  # a single place
             read = {side: left_side(operators(side, "D")) for side in sides}
@@ -150,6 +150,17 @@ class EntryQuestion:
             return [(grid, text) for text in texts if not _ALONG.fullmatch(_bare(text))]
         entries = (entry for side in sides for entry in self._array(side, grid))
         return [(place, text) for place, text in entries if not self._restates(place, text)]
+
+    def _is_side(self, left: str) -> bool:
+        """Whether a left side is no name but a value: (2xy, x²) = (4, 1), 4·3 + 1·4 = 16, or (f_x, f_y) = (4, 1)."""
+        if not isinstance(self.grid[0], tuple):
+            return not re.search(r"[A-Za-z∇∂]", left)
+        if not re.match(r"\s*(?:[(\[<{⟨]|\\(?:begin|left|langle|binom))", left):
+            return False
+        try:
+            return bool(list(self._array(left, self.grid)))
+        except ArgumentError:
+            return False
 
     def _grid_of(self, left: str) -> Grid:
         """Return the place or the array of places that a left side names."""
@@ -171,11 +182,6 @@ class EntryQuestion:
             return self._vector(side.order)
         if _NAME.fullmatch(bare):
             return self._partials(0, 2) if re.match("[hH]|∇", bare) and len(self.components) == 1 else self.grid
-        try:
-            if all(self._restates(place, text) for place, text in self._array(left, self.grid)):
-                return self.grid
-        except ArgumentError:  # it is no vector of signs
-            pass
         raise refusal(f"the left side {left.strip()!r}", do="write ∇f = (..., ...), H = [[...], [...]] or f_x = ...")
 
     def _partials(self, component: int, order: int) -> Grid:

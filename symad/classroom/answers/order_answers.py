@@ -1,6 +1,7 @@
 """Formulas in n for derivatives of every order, derivatives that do not exist at a point, and Taylor polynomials.
 
-Polynomials may have the remainder of Lagrange: f^(n+1)(ξ)/(n+1)! (x - a)^(n+1), or with a + θ(x - a) for ξ.
+Polynomials may have the remainder of Lagrange, f^(n+1)(ξ)/(n+1)! (x - a)^(n+1), also with a + θ(x - a) for ξ, or an
+integral, which is compared with f minus the polynomial by numbers.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import sympy as sp
@@ -20,6 +21,7 @@ from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judge
 from symad.classroom.answers.answer_problem import AnswerProblem, derivative_problem, expansion_problem, of_kind, smooth
 from symad.classroom.answers.answer_statements import lines_of
 from symad.classroom.answers.asked import Asked
+from symad.classroom.answers.integral_texts import F, WrittenIntegral, of_function, same_integrals, with_integrals
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.equality.slopes import side_slopes, slope_at
@@ -236,63 +238,103 @@ def _sided(number: int, match: re.Match[str], problem: AnswerProblem, place: sp.
 
 @dataclass(frozen=True)
 class TaylorProblem(AnswerProblem):
-    """A Taylor polynomial. Terms with ξ are the remainder, and no part of the polynomial."""
+    """A Taylor polynomial. Terms with ξ or an integral are the remainder, and no part of the polynomial."""
+
+    integrals: Mapping[str, WrittenIntegral] = field(
+        default_factory=dict
+    )  # by the words that stand for them in the text
 
     @property
     def own_names(self) -> dict[str, sp.Symbol]:
-        return {**PLACES, "ξ": PLACES["xi"], "θ": PLACES["theta"]}
+        return {**PLACES, "ξ": PLACES["xi"], "θ": PLACES["theta"], **{name: sp.Symbol(name) for name in self.integrals}}
+
+    @property
+    def of_remainder(self) -> tuple[sp.Symbol, ...]:
+        """The symbols that occur in a remainder only."""
+        return (*PLACES.values(), *map(sp.Symbol, self.integrals))
 
     def coefficients(self, expression: sp.Expr) -> dict[Levels, sp.Expr]:
-        return super().coefficients(expression.as_independent(*_BETWEEN, as_Add=True)[0])
+        return super().coefficients(expression.as_independent(*self.of_remainder, as_Add=True)[0])
+
+    def slope(self, order: int, at: sp.Expr) -> sp.Expr:
+        """Return the derivative of f of some order at a place."""
+        return sp.diff(self.formula, self.symbols[0], order).subs(self.symbols[0], at)
 
     def remainders(self, place: sp.Symbol, step: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
         """Yield the remainder at a place, then wrong ones with what is wrong; step is x - a."""
-        (x,), order = self.symbols, self.count + 1
-        a = self.value(x)
+        order, a = self.count + 1, self.value(self.symbols[0])
         between = a + place * step if place == PLACES["theta"] else place
-        slopes = [sp.diff(self.formula, x, k) for k in range(order + 2)]
 
         def term(k: int, at: sp.Expr, below: int, power: int) -> sp.Expr:
-            return slopes[k].subs(x, at) / sp.factorial(below) * step**power
+            return self.slope(k, at) / sp.factorial(below) * step**power
 
         yield "", term(order, between, order, order)
-        if slopes[order].subs(x, a) == 0:  # the polynomial is that of the next order too
+        if self.slope(order, a) == 0:  # the polynomial is that of the next order too
             yield "", term(order + 1, between, order + 1, order + 1)
         yield f"You did not divide by {order}!", term(order, between, 0, order)
         yield f"You divided by {order - 1}!, and not by {order}!", term(order, between, order - 1, order)
-        lower = "You took the derivative of the order of the polynomial: the remainder has the next one"
-        yield lower, term(order - 1, between, order - 1, order - 1)
+        yield _LOWER, term(order - 1, between, order - 1, order - 1)
         yield "You took the derivative of one order too few", term(order - 1, between, order, order)
-        power = "The power of x - a is that of the polynomial, and not the next one"
-        yield power, term(order, between, order, order - 1)
+        yield _POWER, term(order, between, order, order - 1)
+
+    def integral_remainders(self, step: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
+        """Yield the remainder as f minus the polynomial, then wrong integrals with what is wrong."""
+        n, t, x, a = self.count, sp.Dummy("t", real=True), self.symbols[0], self.value(self.symbols[0])
+        plain = step + a
+        terms = (self.slope(k, a) / sp.factorial(k) * step**k for k in range(n + 1))
+        rest = self.formula.subs(x, plain) - sp.Add(*terms)
+
+        def integral(k: int, power: int) -> sp.Expr:
+            return sp.Integral(self.slope(k, t) * (plain - t) ** power, (t, a, plain)) / sp.factorial(n)
+
+        yield "", rest
+        yield f"The sign is wrong: it is the integral from {a} to {plain}, with the power of {plain} - t", -rest
+        yield f"You did not divide by {n}!", sp.factorial(n) * rest
+        yield f"You divided by {n + 1}!, and not by {n}!: this belongs to the remainder with ξ", rest / (n + 1)
+        yield _LOWER, integral(n, n)
+        yield f"The power of {plain} - t is {n}, that of the polynomial", integral(n + 1, n + 1)
+        yield f"The power of {plain} - t is {n}, that of the polynomial", integral(n + 1, n - 1)
+        yield f"The power is that of {plain} - t, and not of {step}", integral(n + 1, 0) * step**n
+
+
+_LOWER = "You took the derivative of the order of the polynomial: the remainder has the next one"
+_POWER = "The power of x - a is that of the polynomial, and not the next one"
 
 
 def taylor_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswer]) -> Callable[[Any], CheckedAnswer]:
     """Return the check of a Taylor polynomial about the point in x, with or without its remainder."""
     if not isinstance(x, Mapping) or len(x) != 1:
         raise refusal("a Taylor polynomial without a point", do='give one, as {"x": 0}')
-    taylor = of_kind(TaylorProblem, expansion_problem(f, x, [1], asked.order, None, asked.digits, asked.reveal))
-    (symbol,) = taylor.symbols
+    without = of_kind(TaylorProblem, expansion_problem(f, x, [1], asked.order, None, asked.digits, asked.reveal))
+    (symbol,) = without.symbols
     plain = sp.Symbol(symbol.name, real=True)
+    function = sp.Lambda(symbol, without.formula)
 
     def checked(mine: Any) -> CheckedAnswer:
         remainders: list[tuple[int, str, sp.Expr]] = []
+        taylor = without
         if isinstance(mine, str):
+            mine, integrals = with_integrals(mine, {symbol.name: plain}, function)
+            taylor = replace(without, integrals=integrals) if integrals else without
             lines = [_RANGE.sub("", line) for line in mine.splitlines()]
             for number, line in enumerate(lines, 1):
                 for match in _REMAINDER.finditer(line) if "R" in line else ():
-                    names = {**taylor.own_names, symbol.name: plain}
+                    names = {**taylor.own_names, symbol.name: plain, **F}
                     for text in filter(None, (match["value"], match["more"])):
-                        remainders.append((number, match[0], reading(text.strip(" .;,$"), names).expression))
+                        remainder = of_function(reading(text.strip(" .;,$"), names).expression, function)
+                        remainders.append((number, match[0], remainder))
             mine = "\n".join(re.sub(r"[,;\s]*$", "", _REMAINDER.sub("", line)) for line in lines)
+            if remainders and not mine.strip():
+                raise refusal("a remainder without its polynomial", do="write the polynomial in a line before it")
         answer = check(mine, taylor)
+        answer = replace(answer, steps=tuple(_as_written(judged, taylor) for judged in answer.steps))
         step = plain - taylor.value(symbol)
         along = {epsilon: sp.S.Zero if k else step for k, epsilon in enumerate(taylor.epsilons)}
         for judged in answer.steps if answer.right else ():
-            if (rest := judged.step.expression.as_independent(*_BETWEEN, as_Add=True)[1]) != 0:
+            if (rest := judged.step.expression.as_independent(*taylor.of_remainder, as_Add=True)[1]) != 0:
                 remainders.append((judged.step.line, judged.step.text, rest.subs(along)))
         last = answer.steps[-1].step
-        whole = last.expression.as_independent(*_BETWEEN, as_Add=True)[0].subs(along)
+        whole = last.expression.as_independent(*taylor.of_remainder, as_Add=True)[0].subs(along)
         if answer.right and whole.is_polynomial(plain) and sp.degree(whole, plain) > taylor.count:
             words = f"The polynomial of degree {taylor.count} has no term of a higher degree"
             return remarked(taylor, answer.steps, last, "degree", words)
@@ -305,8 +347,22 @@ def taylor_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswe
     return checked
 
 
+def _as_written(judged: Judged, problem: TaylorProblem) -> Judged:
+    """Return a step with its integrals as they were written."""
+    text = judged.step.text
+    for name, integral in problem.integrals.items():
+        text = re.sub(rf"\*?\({name}\)", lambda _, written=integral.text: written, text)  # type: ignore[misc]
+    return replace(judged, step=replace(judged.step, text=text))
+
+
 def _wrong_remainder(problem: TaylorProblem, written: sp.Expr, step: sp.Expr) -> str | None:
     """Return what is wrong with a remainder, "" if no usual mistake leads there; None if it is right."""
+    integrals = {sp.Symbol(name): integral.value for name, integral in problem.integrals.items()}
+    if written.has(*integrals):
+        whole, a = written.xreplace(integrals), problem.value(problem.symbols[0])
+        others = problem.integral_remainders(step)
+        kinds = (words for words, other in others if same_integrals(other, whole, step + a, a))
+        return next((words or None for words in kinds), "")
     places = [place for place in _BETWEEN if written.has(place)]
     if len(places) > 1:
         raise refusal("two places in one remainder", do="write one ξ between the point and x")

@@ -19,13 +19,12 @@ from typing import Literal, TypeAlias
 from symad.display.document import Picture
 from symad.display.html import named
 from symad.display.latex import short as _n
-from symad.display.styles import GROUND, LOOKS, Look, Style
+from symad.display.styles import GROUND, LOOKS, SANS, Look, Style
 
 Colour: TypeAlias = Style | Literal["ground"]
 Anchor = Literal["start", "middle", "end"]
 Point: TypeAlias = tuple[float, float]
 
-FONT = "system-ui, 'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
 SMALL_WIDTH, FRAME, LARGEST_SCALE = 520.0, 860.0, 1.75  # pixels of a picture that is enlarged, and the factor at most
 NARROW = 340.0  # pixels of a picture that fits a phone without scaling
 BOLD = ' font-weight="600"'
@@ -130,7 +129,7 @@ class Canvas:
         box = f'viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
         size = f'width="{_n(self.width * scale)}" height="{_n(self.height * scale)}" {box}'
         kind = f"symad-svg filled{' narrow' * (self.width <= NARROW)}" if scale > 1 else "symad-svg"
-        opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {size} font-family="{FONT}">'
+        opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {size} font-family="{SANS}">'
         return f"{opening}{_stylesheet(drawn._used, alone=ground)}\n{lines}\n</svg>"
 
     def picture(self, description: str, text: str = "", *, ground: bool = False, fills: bool = False) -> Picture:

@@ -19,9 +19,9 @@ from symad.classroom.expansion.epsilon import Along, Levels, Listed, Nested, mon
 from symad.classroom.expansion.expansion_values import written
 from symad.classroom.expansion.steps import ExpansionStep, Parts, new_rows
 from symad.derivatives.level import Epsilon
-from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
+from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table, inlines
 from symad.display.mathematics import text_of
-from symad.display.notation import LOWERED
+from symad.display.notation import LOWERED, one_form, with_index, with_indexed_sums
 
 LINES = 12  # of a level, before the rest is folded
 ALL_LINES = 500
@@ -119,7 +119,7 @@ class _Page:
         if self.parts.given.name not in (str(self.name), "f"):
             yield Paragraph((self.name, f" is {self.parts.given.name}"))
         if self.formula is not None:
-            yield Formula(self.formula, Along(self.name, sp.S.Zero, self.point))
+            yield Formula(with_indexed_sums(self.formula), Along(self.name, sp.S.Zero, self.point))
         symbols = list(self.parts.given.symbols)
         if not self.named and 1 < len(symbols) <= ENTRIES:
             yield from _listed(self.point, symbols)
@@ -162,12 +162,12 @@ class _Page:
             )  # fmt: skip
         if self.parts.detail in ("steps", "all"):
             put = (f"{self._argument(k, k)} in the place of {self.point}",)
-            yield from self.book.levels[k - 1].blocks(self._moved(k), put) if self.by_hand else self._lines(k)
+            yield from self._by_hand(k, put) if self.by_hand else self._lines(k)
         if self.alone and k <= NESTED_LEVELS:
             so_far = {levels: row[0] for levels, row in self.flat.items() if not levels or levels[-1] <= k}
             is_read = self.by_hand or _is_read(so_far.values())
             parts = so_far if is_read else {levels: self._sum(levels) for levels in so_far}
-            coefficients = {levels: sp.sympify(part) for levels, part in parts.items()}
+            coefficients = {levels: with_indexed_sums(sp.sympify(part)) for levels, part in parts.items()}
             yield Formula(epsilon.nested(coefficients, k), self._moved(k), "collected" if self.by_hand else "")
 
     def notes(self) -> Sequence[Cell]:
@@ -191,7 +191,7 @@ class _Page:
             captions.append(f"the first {len(names)} of {len(self.parts.result.flat)} results")
         yield Table(("of", "is", *names), tuple(rows), "l" * (2 + len(names)), "; ".join(captions))
         if self.alone and not straight and _is_read(row[0] for row in self.flat.values()):
-            coefficients = {levels: sp.sympify(row[0]) for levels, row in self.flat.items()}
+            coefficients = {levels: with_indexed_sums(sp.sympify(row[0])) for levels, row in self.flat.items()}
             yield Formula(epsilon.expanded(coefficients, count), self._moved(count))
 
     def taylor(self) -> Iterator[Block]:
@@ -210,6 +210,20 @@ class _Page:
         if self.alone and _is_read(values):
             known = [(value / math.factorial(k), t**k) for k, value in enumerate(values) if value != 0]
             yield Formula(Nested(*(part for term in known for part in term)), moved)
+
+    def _by_hand(self, k: int, put: Any) -> Iterator[Block]:
+        """Yield the lines of a level; those of the terms of a sum of one form once, with an index."""
+        terms = one_form(with_indexed_sums(self.formula).args) if sp.sympify(self.formula).is_Add else None
+        lines = dict[tuple[Any, Any], Formula]()
+        for line in self.book.levels[k - 1].blocks(self._moved(k), put):
+            left, right = (with_index(side) for side in (line.left or sp.S.Zero, line.right))
+            if terms is not None and left[1] == right[1] is not None:
+                said = (*inlines(line.reason), f"; for i = {terms[1]}, ..., {terms[2]}")
+                line = replace(line, left=left[0], right=right[0], reason=said)
+            else:
+                line = replace(line, left=with_indexed_sums(line.left), right=with_indexed_sums(line.right))
+            lines.setdefault((line.left, line.right), line)
+        yield from lines.values()
 
     def _lines(self, k: int) -> Iterator[Block]:
         """Yield the table of a level's lines. Repeated lines of the level before are only mentioned."""
@@ -343,5 +357,5 @@ def _is_read(values: Any) -> bool:
 
 
 def _cell(value: Any) -> Cell:
-    expression = sp.sympify(value)
+    expression = with_indexed_sums(sp.sympify(value))
     return expression if isinstance(expression, sp.Basic) else str(expression)

@@ -26,13 +26,15 @@ _MARKS = re.compile(
     r"(?<=[A-Za-df-z)\]}])\s*\^\{?\s*-?\s*T(?![a-z])|ᵀ|⊤|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det|softmax|diag)(?![a-z])"
 )
 _LETTER = r"d[A-Za-z](?![a-z])|[A-Za-zα-ω](?:_\d|[₀-₉])?"
-_BASE = rf"((?:softmax|diag)\s*{ROUND}|{ROUND}|(?:{_LETTER}))"
+_DEEP = rf"\((?:[^()]|\((?:[^()]|{ROUND})*\))*\)"
+_BASE = rf"((?:softmax|diag)\s*{_DEEP}|{_DEEP}|(?:{_LETTER}))"
 _PLAIN: list[tuple[str, Any]] = [
     (r"[ᵀ⊤]", "^T"),
     (r"⁻\^T", "^{-T}"),
     (r"\\(?:mathrm|operatorname|mathbf|boldsymbol|bm|text)\s*\{\s*(\w+)\s*\}", r" \1 "),
     (r"\\(tr|det|log|ln)(?![a-z])", r" \1 "),
     (r"\\(?:var)?([a-z]+)(?![a-zA-Z])\s?", lambda word: LETTER_OF.get(word[1], word[0])),
+    (rf"(?<![a-zA-Z])inv\s*({_DEEP})", r"(\1^{-1})"),
     (r"\\\||\|\|", "‖"),
     (r"‖([^‖]*)‖(?:_(?:F|2|\{[F2]\}))?", r"norm(\1)"),
     (r"(?<![a-zA-Z])(tr|trace|det)\s+([A-Z])(?=\s*(?:$|[-+*/)=|]))", r"\1(\2)"),

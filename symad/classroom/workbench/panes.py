@@ -68,12 +68,11 @@ class QuestionReading(Shown):
 def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
     """Return the content of a pane for the page: title, HTML, and the forms of its files."""
     content = content_of(study, question, pane, progress)
-    forms = [".html", ".ipynb", ".tex", ".txt", *content.shown.more_forms()]
     fragment = html.bare(content.document)
     return {
         "title": content.shown.title,
         "html": study.links.marked(fragment) if content.linked else fragment,
-        "forms": [form for form in forms if form in EXPORTS],
+        "forms": [form for form in content.shown.file_forms() if form in EXPORTS],
         **content.more,
     }
 

@@ -43,7 +43,7 @@ TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".json": "application/json; charset=utf-8", ".svg": "image/svg+xml", ".tex": "application/x-tex; charset=utf-8",
     ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8",
-    ".ipynb": "application/x-ipynb+json; charset=utf-8",
+    ".ipynb": "application/x-ipynb+json; charset=utf-8", ".png": "image/png", ".pdf": "application/pdf",
 }  # fmt: skip
 MODULES = ("workbench", "address", "elements", "error_range", "expansion_steps", "lessons", "links", "practice")
 PAGE = {"": "index.html", "workbench.css": "workbench.css", **{f"{name}.js": f"{name}.js" for name in MODULES}}

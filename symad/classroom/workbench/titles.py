@@ -10,4 +10,4 @@ TITLES = {
 }  # fmt: skip
 HIGHEST_ORDER = 8
 LONGEST_TEXT = 4000  # letters that are read
-EXPORTS = (".html", ".ipynb", ".tex", ".txt", ".svg", ".md", ".csv")
+EXPORTS = (".html", ".ipynb", ".tex", ".txt", ".svg", ".png", ".pdf", ".md", ".csv")

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
 
 import pytest
+from PIL import Image
 
+import symad as sa
 from symad.classroom.drawing.svg import Canvas, smooth, text_width
-from symad.display.styles import LOOKS
+from symad.display.styles import GROUND, LOOKS
+from symad.errors import ArgumentError
 
 HOSTILE = ["<script>alert(1)</script>", "a\"b'c", "]]>", "&amp;", "\x00\x1b[31m", "\ud800", "‮abc", "${7*7}", "x" * 500]
 
@@ -84,3 +90,32 @@ def test_groups_nest_and_canvases_are_placed() -> None:
 def test_wide_letters_count_as_wide() -> None:
     assert text_width("漢字", 10) > text_width("ab", 10) > text_width("ij", 10)
     assert text_width("é", 10) == text_width("e", 10)
+
+
+PICTURES = [
+    sa.spy(["x y", "x + z", "sin(z) u"], ["x", "y", "z", "u"]), sa.growth("exp(x*sin(x))", "x", orders=3),
+    sa.draw("x1*x2 - sin(x2)", at={"x1": 2, "x2": 5}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=["spy", "growth", "draw"])
+def test_pictures_are_saved_in_dots_and_for_print(picture: Any, tmp_path: Path) -> None:
+    svg = ET.parse(picture.save(tmp_path / "a.svg")).getroot()
+    image = Image.open(picture.save(tmp_path / "a.png")).convert("RGB")
+    assert image.size == tuple(pytest.approx(2 * float(svg.attrib[side]), abs=1) for side in ("width", "height"))
+    colours = {f"{red:02X}{green:02X}{blue:02X}" for _, (red, green, blue) in image.getcolors(1 << 24)}
+    drawn = {part.attrib["fill"].strip("#") for part in svg.iter() if part.attrib.get("fill", "none") != "none"}
+    assert colours >= drawn >= {GROUND.light, LOOKS["primal"].light}
+    assert image.getpixel((0, 0)) == image.getpixel((image.width - 1, image.height - 1)) == (255, 255, 255)
+    printed = picture.save(tmp_path / "a.pdf").read_bytes()
+    assert printed[:5] == b"%PDF-"
+    assert b"DejaVuSans" in printed
+    size = [float(number) for number in re.findall(rb"MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", printed)[0]]
+    assert size == pytest.approx([0.75 * float(svg.attrib[side]) for side in ("width", "height")], abs=1)
+
+
+def test_a_missing_converter_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    with pytest.raises(ArgumentError, match=r"a \.png file without cairosvg: .*; pip install 'symad\[pictures\]'"):
+        PICTURES[0].save(tmp_path / "a.png")
+    assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from symad.classroom.exercises.exercise import WRONG_ANSWERS, MatrixQuestion, _r
 from symad.classroom.exercises.practice_questions import PracticeQuestion, WrongAnswer
 from symad.classroom.exercises.topics import LEVELS, Draw, topics
 from symad.errors import ArgumentError, LimitError
+from tests.support import random_exercises
 
 TOPICS = list(topics())
 OTHER_HASHES = """
@@ -158,3 +160,11 @@ def test_lines_of_an_answer_are_judged_one_by_one() -> None:
     assert [step.right for step in checked.steps] == [True, False]
     assert checked.line.number == 2
     assert "sin(x) + x·cos(x)" not in practice.check("cos(x)").text()  # the right answer is not told
+
+
+@pytest.mark.parametrize(("topic", "level"), [("quotient rule", 1), ("Hessians", 2), ("traces and determinants", 3)])
+def test_answers_in_other_forms_have_the_same_verdict(topic: str, level: int) -> None:
+    """The quick form of the campaign "exercises"."""
+    counted = Counter[str]()
+    assert random_exercises.judged(topic, level, 1004, counted) == topic
+    assert (counted["right answers"], counted["wrong answers"]) == (1, WRONG_ANSWERS)

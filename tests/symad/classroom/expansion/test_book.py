@@ -184,3 +184,28 @@ def test_a_line_that_goes_on_has_no_left_side() -> None:
 def test_the_interpreter_shows_the_content() -> None:
     found = sa.expand("x^2", "x", "v")
     assert repr(found) == found.text()
+
+
+def test_a_short_loop_is_a_sum_with_an_index() -> None:
+    def f(x: Any) -> Any:
+        total = 0.0
+        for k in range(4):
+            total = total + x[k] ** 2 * np.sin(x[k])
+        return total
+
+    page = sa.expand(f, list(sp.symbols("x_1:5")), [sp.symbols("v_1:5")])
+    text = " ".join(page.text(200).split())
+    assert "f(x) = Σᵢ₌₁⁴ xᵢ²·sin(xᵢ)" in text
+    assert "ε₁² = 0; for i = 1, ..., 4]" in text
+    assert "f(x + d₁·ε₁) = Σᵢ₌₁⁴ xᵢ²·sin(xᵢ) + (Σᵢ₌₁⁴ vᵢ·xᵢ·(xᵢ·cos(xᵢ) + 2sin(xᵢ)))·ε₁" in text
+    assert text.count("Taylor series") == 1
+    assert r"\sum_{i=1}^{4}" in page.latex()
+    assert page.coefficient(1).subs({f"x_{k}": k for k in range(1, 5)}).free_symbols == set(sp.symbols("v_1:5"))
+
+
+@pytest.mark.parametrize(
+    "formula", ["x_1^2 + x_2^2", "x_1^2 + x_2^2 + x_3^3", "x_1 x_2 + x_2 x_3 + x_3 x_4", "x_1 + x_2 + x_4"]
+)
+def test_other_sums_are_written_out(formula: str) -> None:
+    names = [name for name in ("x_1", "x_2", "x_3", "x_4") if name in formula]
+    assert "Σ" not in sa.expand(formula, names, [[1] * len(names)]).text()

@@ -94,7 +94,8 @@ def test_the_page_asks_nobody_else(bench: Bench) -> None:
 def test_exports_are_whole_files(bench: Bench) -> None:
     question = quote(json.dumps({"text": "x*sin(x)"}))
     for name, start in (
-        ("graph.svg", b"<svg"), ("stages.html", b"<!DOCTYPE html>"), ("expansion.tex", b"\\documentclass"),
+        ("graph.svg", b"<svg"), ("graph.png", b"\x89PNG"), ("graph.pdf", b"%PDF-"), ("stages.html", b"<!DOCTYPE html>"),
+        ("expansion.tex", b"\\documentclass"),
         ("program.txt", b"Program of"), ("routes.csv", b"route,"), *((f"{pane}.ipynb", b"{") for pane in PANES),
     ):  # fmt: skip
         status, headers, content = bench.ask("GET", f"{bench.path}export/{name}?question={question}")
