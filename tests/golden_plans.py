@@ -117,8 +117,8 @@ PLANS: dict[str, tuple[Callable[..., Any], Any]] = {
 
 @contextmanager
 def one_machine() -> Iterator[None]:
-    """Take registers of 512 bits for granted: plans depend on how many columns they hold."""
-    with patch("codegen.lowering.halves.vector_bits", lambda: 512):
+    """Take a processor with registers of 512 bits for granted: plans depend on how many columns these hold."""
+    with patch("codegen.processor.features", lambda: frozenset({"avx2", "fma", "avx512f"})):
         yield
 
 

@@ -29,20 +29,30 @@ DOUBLE = np.dtype(float)
 _BY_DTYPE = {DOUBLE: FLOAT, np.dtype(complex): COMPLEX}
 
 
-def are_doubles(values: Any) -> bool:
-    """Whether all are floats, arrays of float64, or integers that are doubles: at every call of a lambdified function.
+def as_floats(values: Sequence[Any]) -> tuple[list[Any], bool] | None:
+    """Return floats and arrays of float64, and whether numbers of NumPy's are among them: at every call.
 
-    >>> are_doubles((1.0, 2, np.ones(2))), are_doubles((1.0, 2**60)), are_doubles((1.0, np.float32(1)))
-    (True, False, False)
+    Integers that are doubles go with them; None for other values, and integers alone.
+
+    >>> as_floats((0.5, np.float64(1.5), 2)), as_floats((1, 2)), as_floats((1.0, 2**60)), as_floats((1.0, True))
+    (([0.5, 1.5, 2.0], True), None, None, None)
     """
+    floats: list[Any] = []
+    real, of_numpy = not values, False
     for value in values:
         kind = type(value)
-        if kind is np.ndarray:
+        if kind is float:
+            real = True
+        elif kind is np.ndarray:
             if value.dtype is not DOUBLE:
-                return False
-        elif kind is not float and not (kind is int and -_EXACT <= value <= _EXACT):
-            return False
-    return True
+                return None
+            real = True
+        elif kind is np.float64:
+            real = of_numpy = True
+        elif kind is not int or not -_EXACT <= value <= _EXACT:
+            return None
+        floats.append(value if kind is float or kind is np.ndarray else float(value))
+    return (floats, of_numpy) if real else None
 
 
 def kinds_of(values: Any) -> set[str]:
@@ -70,6 +80,7 @@ def kinds_of(values: Any) -> set[str]:
 
 
 _OTHERS = frozenset({OTHER})
+_IN_PYTHON = frozenset({int, np.int64, np.int32, np.float32})  # alone, they are given to SymPy's own function
 
 
 class Lambdified:
@@ -98,6 +109,7 @@ class Lambdified:
         self._text, self.__doc__ = told
         self._theirs, self._symbolic = theirs, symbolic
         self._complex: Kernel | None = None
+        self._in_integers: Callable[..., Any] | None = None  # SymPy's own function, after its first call with integers
         self._plain = arguments.plain
         self.__name__ = self.__qualname__ = "lambdified"
         self.__signature__ = signature_of(arguments.names)
@@ -120,18 +132,28 @@ class Lambdified:
         originals = args
         if not self._plain:
             args = tuple(self._arguments.apart(args))
-        if args and (type(args[0]) is float or (type(args[0]) is np.ndarray and args[0].shape == self._first)):
-            try:
-                if are_doubles(args):
-                    values = self.kernel(*args)
-                    if self._direct:
-                        return values
-                    return self._results.fill(values) if self._listed is None else self._listed(values.tolist())
-            except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
-                pass
+        taken = as_floats(args)
+        if taken is not None and (values := self._of_floats(taken[0])) is not NotImplemented:
+            return _in_library(_numpys, values) if taken[1] else values
+        if taken is None and self._in_integers is not None and _IN_PYTHON.issuperset(map(type, args)):
+            return self._in_integers(*originals)
         if len(args) != len(self.kernel.program.arguments):
             self._arguments.apart(args)  # which refuses it
         return self._of_any(args, originals)
+
+    def _of_floats(self, args: Sequence[Any]) -> Any:
+        """Evaluate at floats and arrays of float64; NotImplemented where these are no single point, nor all alike."""
+        if self._on_arrays is not None and (values := self._on_arrays(*args)) is not NotImplemented:
+            return values if self._listed is None else self._listed(values)
+        if not args or not (type(args[0]) is float or args[0].shape == self._first):
+            return NotImplemented
+        try:
+            values = self.kernel(*args)
+        except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
+            return NotImplemented
+        if self._direct:
+            return values
+        return self._results.fill(values) if self._listed is None else self._listed(values.tolist())
 
     def _of_any(self, args: tuple[Any, ...], originals: tuple[Any, ...]) -> Any:
         """Evaluate at arrays, expressions, complex numbers, and other values that NumPy does not compute in doubles."""
@@ -145,7 +167,10 @@ class Lambdified:
         if kinds & _OTHERS or kinds == {INTEGER}:
             native = self._theirs is None or self._theirs.modules == "native"
             if not (native or self._has_matrices_at_points(args)):
-                return self._in_python("these arguments", SCIPY, originals)
+                values = self._in_python("these arguments", SCIPY, originals)
+                if _IN_PYTHON.issuperset(map(type, args)) and self._theirs is not None:
+                    self._in_integers = self._theirs.function(SCIPY)
+                return values
         if self.kernel.options.number.parts == 1 and COMPLEX in kinds:
             return self._complex_numbers(args)
         values = self._results.fill(self._broadcast(self.kernel, args))
@@ -216,7 +241,7 @@ class Lambdified:
             pickle.dumps(kept)
         except (RecursionError, pickle.PicklingError, AttributeError, TypeError):
             kept = None
-        return self.__dict__ | {"_theirs": kept, "_complex": None, "_on_arrays": None}
+        return self.__dict__ | {"_theirs": kept, "_complex": None, "_on_arrays": None, "_in_integers": None}
 
 
 def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:

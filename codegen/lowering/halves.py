@@ -169,16 +169,21 @@ class Split:
 
 
 def columns_at_once(program: Program) -> int:
-    """Return how many columns run side by side: as many as fill the widest register, a power of two.
+    """Return how many columns of a program run side by side: as many as fill the widest register.
 
     >>> from codegen.ir.program import Input
     >>> columns_at_once(Program([], [], {}, (Input("seed", (3,)),), (), seeded=True))
     2
     """
-    columns, width = program.inputs[-1].size, max(1, vector_bits() // 64)
-    while width > columns:
+    return side_by_side(program.inputs[-1].size)
+
+
+def side_by_side(columns: int) -> int:
+    """Return how many of some columns a register holds: a power of two."""
+    width = max(1, vector_bits() // 64)
+    while width > max(columns, 1):
         width //= 2
-    return max(width, 1)
+    return width
 
 
 def executed(program: Program, lowered: Lowered) -> Counter[str]:

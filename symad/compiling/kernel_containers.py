@@ -39,13 +39,12 @@ def _of_example(kind: type[_Structured], example: Any) -> _Structured:
 
 
 class ArgumentsApart(_Structured):
-    """Takes the arguments of a call apart; ArgumentError for those of another structure."""
+    """Takes the arguments of a call apart; ArgumentError for those of another structure. The kernel knows the names."""
 
     __slots__ = ()
+    by_position = True
 
     def __call__(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        if keywords:
-            raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="arguments are positional")
         leaves, structure = containers.flatten(args)
         containers.check_structure(structure, self.structure, "the kernel takes")
         return leaves

@@ -22,11 +22,9 @@ from codegen.ir.region import Nest
 from codegen.limits import limits
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
-from codegen.lowering.halves import columns_at_once
 from codegen.matrices.matrix_loops import asks_library, only_whole
-from codegen.pricing.price import halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
+from codegen.pricing.price import rolled_work, straight_work, unrolled_work
 from codegen.pricing.price_table import Price, Way, cheapest
-from codegen.processor import vector_bits
 from codegen.stages import allowed, stage
 from symad.compiling.candidates import (
     MATRICES,
@@ -43,8 +41,9 @@ from symad.compiling.candidates import (
     unrolled_lines,
     written_operations,
 )
-from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy, time_text
+from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy
 from symad.compiling.shared_traces import can_be_replayed, replayed, traces
+from symad.compiling.sweep_candidates import CLEARLY, reason_against_sweep, sweep_candidates
 from symad.derivatives.in_code import TransformRecord
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.modes import record
@@ -64,13 +63,6 @@ from symad.transforms.first_order import derivative, grad, hessian, jacobian, va
 
 Function = Callable[..., Any]
 
-CLEARLY = 2.0  # times: a matrix by forward columns may cost this much more than other ways, hardly more
-FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
-FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
-SWEPT = 0.25  # nanoseconds of a block of columns for each operation of f, at least: of twelve Hessians 0.31 to 2.2
-USUAL = 4  # times the least that a sweep takes: nine of the twelve take less
-LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
-LARGEST_CLEAR_SWEEP = 50_000  # the same where a sweep is expected to be clearly faster: it is written in some 2 s
 LARGEST_BY_COLUMNS = 20_000  # the same, and entries, where loops go through it for every column
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 SEARCHES = "a loop that ends when it has found something would not end in straight lines"
@@ -125,7 +117,7 @@ def plan(
 def _planned(f: Function, example_args: tuple[Any, ...], options: PlanOptions) -> CompilationPlan:
     with complex_points(options.dtype == "complex128"):
         watched = None if options.freeze else StaleValueCheck(f, *static_parts(example_args))
-        search = _Search(f, example_args, options)
+        search = Search(f, example_args, options)
         planned = search.plan()
         if watched is not None:
             watched.tell(search.traced, search.traced_again)
@@ -138,7 +130,7 @@ def _price_of(program: Program) -> Price:
     return straight_work(program).price
 
 
-class _Search:
+class Search:
     """The ways to compile one function, priced one after the other."""
 
     def __init__(self, f: Function, args: tuple[Any, ...], options: PlanOptions) -> None:
@@ -317,16 +309,7 @@ class _Search:
         if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
             return None
-        few = columns_of(self.composition, self.args)
-        if self.options.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
-            self.refuse("sweep", f"{few} columns are too few")
-            return None
-        if self.options.strategy != "sweep" and few is not None and not self.written_down:
-            size = self.traced.count_ops()
-            if few * size < FEWEST_PRODUCTS:
-                self.refuse("sweep", f"{few} columns of {size} operations are too few")
-                return None
-        if reason := self.reason_against_sweep(few, loops, others):
+        if reason := self.reason_against_sweep(loops, others):
             self.refuse("sweep", reason)
             return None
         try:
@@ -342,29 +325,21 @@ class _Search:
         if program is None:
             self.refuse("sweep", NO_COLUMNS)
             return None
-        columns = program.inputs[-1].size
-        lanes, halves = columns_at_once(program), halves_of(program)
-        once, per_column = halves.once.total(), halves.columns.total()
-        executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
-        rows = halves.written_out(symmetric=self.recipes[-1].transform == "Hessian")
-        price = rows_work(rows, len(program.outputs[0].rows) * columns).price
-        self.written_out = Candidate("straight", rows.total(), rows.total(), price)
-        return Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
+        symmetric = self.recipes[-1].transform == "Hessian"
+        sweep, self.written_out = sweep_candidates(program, symmetric=symmetric)
+        return sweep
 
-    def reason_against_sweep(self, few: int | None, loops: Candidate | None, others: Sequence[Price]) -> str:
-        """Return why a sweep of a function with loops is not even written down, "" if it is."""
-        if self.primal is None:
+    def reason_against_sweep(self, loops: Candidate | None, others: Sequence[Price]) -> str:
+        if self.options.strategy == "sweep":
             return ""
-        executed = self.primal.program.executed
-        blocks = -(-(few or sys.maxsize) // max(1, vector_bits() // 64))
-        least, best = SWEPT * blocks * executed, min((price.total() for price in others), default=math.inf)
-        if few and self.recipes[-1].transform == "Hessian" and Price(least, 0.0).total() > best:
-            return f"{few} columns take {time_text(least)} at least"
-        if executed <= LARGEST_SWEEP or loops is None or self.by_columns(loops):
-            return ""
-        if executed <= LARGEST_CLEAR_SWEEP and Price(CLEARLY * USUAL * least, 0.0).total() < loops.price.total():
-            return ""
-        return f"its function has more than {LARGEST_SWEEP} operations"
+        return reason_against_sweep(
+            columns_of(self.composition, self.args),
+            None if self.written_down else self.traced.count_ops(),
+            None if self.primal is None else self.primal.program.executed,
+            symmetric=self.recipes[-1].transform == "Hessian",
+            best=min((price.total() for price in others), default=math.inf),
+            loops=None if loops is None or self.by_columns(loops) else loops.price.total(),
+        )
 
     def unrolled(self, loops: Candidate | None) -> Candidate | None:
         """Straight lines, priced as the loops written out; None without loops, or where they may be far fewer."""
@@ -406,9 +381,7 @@ class _Search:
         return self.counted(trace_ours(self.composition, self.args, self.traced.names, self.options.max_paths))
 
     def counted(self, traced: Trace) -> Candidate:
-        program = to_program(traced, self.name)
-        size = operations_of(program)
-        return Candidate("straight", size, size, partial(_price_of, program), program, traced)
+        return straight_lines(traced, self.name)
 
     def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
         """Return why a way was chosen: an option asked for it, or the others cost more."""
@@ -422,6 +395,13 @@ class _Search:
             return self.refused["rolled"]
         others = [way for way in ways if way is not chosen]
         return "; ".join(f"{WAYS[way.way]} {way.costs}" for way in (chosen, *others))
+
+
+def straight_lines(traced: Trace, name: str) -> Candidate:
+    """Return the straight lines of a trace."""
+    program = to_program(traced, name)
+    size = operations_of(program)
+    return Candidate("straight", size, size, partial(_price_of, program), program, traced)
 
 
 def _chosen(ways: Sequence[Candidate]) -> Candidate:

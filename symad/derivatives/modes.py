@@ -207,9 +207,10 @@ def jacobians(build: Builder, linear: Linear, mode: str = "auto") -> dict[str, E
 def _worth_trying(linear: Linear) -> dict[str, Elimination]:
     """Return the orders of elimination that may be the cheapest, by the products and sums they will make.
 
-    Forward or reverse mode is left out when it makes more than twice as many as the other. Cross-country elimination is
-    left out for one input or output, beyond 100 000 edges, and when the others use an edge hardly more than once; it is
-    given up beyond their count. So looking costs at most three times the cheapest way.
+    Forward or reverse mode is left out when it makes more than twice as many as the other. Where an edge is used hardly
+    more than once, the one that makes fewer is the only way. Cross-country elimination is left out for one input or
+    output and beyond 100 000 edges; it is given up beyond their count. So looking costs at most three times the
+    cheapest way.
     """
     into, out = len(linear.inputs), len(linear.outputs)
     maps = {"fwd": linear, "rev": linear.transpose()}
@@ -217,9 +218,12 @@ def _worth_trying(linear: Linear) -> dict[str, Elimination]:
     counts = {first: forward_operations(maps[first])}
     counts[second] = forward_operations(maps[second], DEARER * counts[first])
     least = min(counts.values())
-    ways = {name: _ORDERS[name] for name in counts if counts[name] <= DEARER * least}
     edges = sum(len(row) for _, row in linear.rows)
-    if min(into, out) > 1 and edges <= MOST_EDGES and least > edges:
+    if least <= edges:
+        fewest = min(counts, key=counts.__getitem__)
+        return {fewest: _ORDERS[fewest]}
+    ways = {name: _ORDERS[name] for name in counts if counts[name] <= DEARER * least}
+    if min(into, out) > 1 and edges <= MOST_EDGES:
         ways["cross-country"] = partial(cross_country, limit=least)
     return ways
 

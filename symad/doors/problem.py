@@ -14,6 +14,7 @@ import numpy as np
 from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
+from symad.compiling.problem_kernels import problem_kernels
 from symad.compiling.shared_traces import shared_traces
 from symad.doors.callbacks import Callbacks, Kernels, Request, Solution
 from symad.doors.compiled_problem import CompiledProblem, SolverName
@@ -77,6 +78,10 @@ class Problem(CompiledProblem):
     def _compiled(self, *examples: Any) -> Kernels:
         objective, limited = self.objective, self._limited
         with shared_traces():
+            small = problem_kernels(objective, None if self.constraints is None else limited, examples)
+            if small is not None:
+                value, gradient, *constrained, curvature = small
+                return Kernels(value, gradient, curvature, *constrained)
             value, gradient = compile(objective, *examples), compile(grad(objective), *examples)
             if self.constraints is None:
                 return Kernels(value, gradient, compile(hessian(objective, sparse="lower"), *examples))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
+from functools import partial
+from inspect import Parameter, Signature, signature
 from keyword import iskeyword
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +18,7 @@ from codegen.errors import ArgumentError, WorkspaceError
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
 
+F = TypeVar("F", bound=Callable[..., Any])
 Array: TypeAlias = NDArray[Any]  # of the kernel's dtype
 
 # What arrays of other libraries keep beside their numbers (labels, units, masks, laziness) plain numbers would lose.
@@ -228,10 +230,60 @@ class CallSignature:
     """`__signature__` of a kernel or gufunc: a parameter for each argument of the function that was compiled."""
 
     def __get__(self, kernel: Any, owner: Any = None) -> Signature | None:
-        if kernel is None:
-            return None
-        names = [re.split(r"[.\[]", name)[0] for name in kernel.argument_names]
-        return signature_of(list(dict.fromkeys(names)))
+        return None if kernel is None else signature_of(argument_roots(kernel.argument_names))
+
+
+def argument_roots(names: Sequence[str]) -> list[str]:
+    """Return the names of a function's arguments from those of arrays in them.
+
+    >>> argument_roots(["x", "p['a']", "p['b'].c"])
+    ['x', 'p']
+    """
+    return list(dict.fromkeys(re.split(r"[.\[]", name)[0] for name in names))
+
+
+class SignedMethod:
+    """A method of a kernel that takes its arguments by name, then options: its signature names them.
+
+    `curve_fit(kernel.batch, t, y)` counts them there.
+
+    >>> from codegen import lambdify
+    >>> import sympy as sp
+    >>> str(signature(lambdify(sp.symbols("t a"), sp.Symbol("a")).kernel.batch)).split(", out")[0]
+    '(t, a, *'
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __get__(self, kernel: Any, owner: Any = None) -> Any:
+        return self.function if kernel is None else _Bound(self.function, kernel)
+
+
+class _Bound(partial[Any]):
+    """A method of an object with the signature of the object before its own options."""
+
+    @property
+    def __signature__(self) -> Signature:
+        (kernel,) = self.args
+        options = [
+            parameter for parameter in signature(self.func).parameters.values()
+            if parameter.kind is Parameter.KEYWORD_ONLY
+        ]  # fmt: skip
+        return Signature([*kernel.__signature__.parameters.values(), *options])
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self.func.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the function's name, and what else it is asked for."""
+        return getattr(self.func, name)
+
+
+def with_names(method: F) -> F:
+    """Give a method of a kernel the signature of `SignedMethod`; for type checkers it is what it was."""
+    return cast("F", SignedMethod(method))
 
 
 def in_positions(args: tuple[Any, ...], keywords: dict[str, Any], names: Sequence[str]) -> tuple[Any, ...]:

@@ -16,8 +16,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from codegen.code_memory import MachineCode
-from codegen.engine import Library, compile_text
+from codegen.code_memory import MachineCode, MappedCode, PlacedCode
+from codegen.encoding.adapters import Place, adapter_code
+from codegen.engine import compile_text
 from codegen.errors import ArgumentError
 from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
@@ -25,6 +26,7 @@ from codegen.ir.program import Declared, Input, Output
 from codegen.lanes import FLOAT64, SCALAR
 from codegen.machine.calls.compiled import Compiled, heading
 from codegen.options import Options
+from codegen.processor import features, is_x86_64_linux
 
 DECLARATION = "declare i32 @kernel(ptr,ptr)\n"
 KERNEL = "def kernel(inputs: pointers, outputs: pointers) -> int32: ..."
@@ -167,7 +169,7 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     label = label_of(convention.signature, bound)
     address = known.get(label, 0)
     if not address:
-        library = _library(compiled, label, lambda: _text(program, convention, bound))
+        library = _library(compiled, label, lambda: _compiled(program, convention, bound))
         address = library.addresses["adapter"]
         owners.append(library)
     types = [CTYPES[name] for name in (convention.result, *convention.types)]
@@ -177,15 +179,44 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     return function
 
 
-_LIBRARIES: WeakKeyDictionary[MachineCode, dict[str, Library]] = WeakKeyDictionary()  # solvers ask at every solve
+_LIBRARIES: WeakKeyDictionary[MachineCode, dict[str, MachineCode]] = WeakKeyDictionary()  # asked for at every solve
 
 
-def _library(compiled: Compiled, label: str, text: Callable[[], str]) -> Library:
-    """Return the machine code of an adapter, compiled once for a kernel's machine code."""
+def _library(compiled: Compiled, label: str, make: Callable[[], str | PlacedCode]) -> MachineCode:
+    """Return the machine code of an adapter, compiled or encoded once for a kernel's machine code."""
     known = _LIBRARIES.setdefault(compiled.library, {})
     if label not in known:
-        known[label] = compile_text(text(), ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
+        code, functions = make(), {"kernel": compiled.library.addresses["kernel"]}
+        if isinstance(code, str):
+            known[label] = compile_text(code, ("adapter",), functions)
+        else:
+            known[label] = MappedCode(code, functions)
     return known[label]
+
+
+def _compiled(program: Declared, convention: Convention, bound: int) -> str | PlacedCode:
+    """Return an adapter as machine code where the encoder can write it, else as IR."""
+    inputs, outputs = _sizes(program)
+    arrays = convention.result != "double" and convention.types[convention.inputs] == "double *"
+    small = 8 * max(sum(inputs), sum(outputs)) < 2**31
+    if not (arrays and small and is_x86_64_linux() and "avx" in features()):
+        return _text(program, convention, bound)
+    split, types = convention.first(len(inputs), bound), convention.types
+    taken, total = sum(inputs[:split]), sum(outputs)
+    places = [
+        *_places(convention.inputs, inputs[:split]),
+        *_places(len(types) - 1, inputs[split : split + bound]),
+        *map(Place, convention.weights),
+    ]
+    assert convention.outputs is not None
+    lengths = (convention.input_length, taken), (convention.output_length, total)
+    factor = None if convention.factor is None else (convention.factor, total)
+    checked = [(argument, length) for argument, length in lengths if argument is not None]
+    return adapter_code(types, checked, places, _places(convention.outputs, outputs), factor)
+
+
+def _places(argument: int, sizes: Sequence[int]) -> list[Place]:
+    return [Place(argument, offset) for offset in accumulate(sizes[:-1], initial=0)] if sizes else []
 
 
 def _handler(compiled: Compiled, bound: int) -> Any:

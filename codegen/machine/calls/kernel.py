@@ -20,12 +20,14 @@ from codegen.machine import forms
 from codegen.machine.calls.arguments import (
     Array,
     CallSignature,
+    argument_roots,
     as_input,
     given_back,
     in_positions,
     pointers,
     results_of,
     values_of,
+    with_names,
     writable,
 )
 from codegen.machine.calls.background import Promise, later
@@ -134,9 +136,11 @@ class Kernel(CFunction):
         return self.unpack([results] if len(self.declared.outputs) == 1 else list(results))
 
     def _packed(self, args: tuple[Any, ...], named: dict[str, Any]) -> Sequence[Any]:
-        if self.pack is not None:
-            return self.pack(args, named)
-        return in_positions(args, named, self.argument_names) if named else args
+        if self.pack is None:
+            return in_positions(args, named, self.argument_names) if named else args
+        if named and getattr(self.pack, "by_position", False):
+            args, named = in_positions(args, named, argument_roots(self.argument_names)), {}
+        return self.pack(args, named)
 
     def into(self, out: Any, *args: Any) -> Any:
         """Evaluate into `out` (one array, or a tuple of them) and return it.
@@ -163,6 +167,7 @@ class Kernel(CFunction):
         ]
         return given_back(arrays, self.unpack)
 
+    @with_names
     def batch(
         self,
         *args: Any,

@@ -392,3 +392,23 @@ def test_a_few_operations_of_numpys_have_the_bits_of_the_kernel(name: str) -> No
     np.testing.assert_array_equal(again, f(a, b))
     assert np.shape(f(a, 2.0)) == (2, 1000) if name == "a list" else (1000,)
     assert f(a[:3, None], b[:4]) is not None  # other shapes are the kernel's
+
+
+@pytest.mark.parametrize("expression", [X * Y, X**2 + Y, sp.Matrix([X, Y])], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [(np.float64(0.5), 2), (np.float64(0.5), 0.25), (2, 3), (np.int64(2), 3), (np.float32(0.5), np.float32(2)),
+     (np.array([0.5, 2.0]), np.float64(3)), (3, np.array([0.5, 2.0])), (np.array([0.5]), 2**60), (True, 2)],
+    ids=repr,
+)  # fmt: skip
+def test_every_call_gives_the_types_of_the_first(expression: Any, values: tuple[Any, ...]) -> None:
+    """Later calls take shorter ways."""
+    ours, theirs = lambdify([X, Y], expression), sp.lambdify([X, Y], expression)
+    results = [ours(*values) for _ in range(3)]
+    for result in results:
+        assert type(result) is type(results[0])
+        np.testing.assert_array_equal(result, results[0])
+        assert getattr(result, "dtype", None) == getattr(results[0], "dtype", None)
+    if not isinstance(expression, sp.MatrixBase):
+        assert type(results[0]) is type(theirs(*values))
+        np.testing.assert_array_equal(results[0], theirs(*values))

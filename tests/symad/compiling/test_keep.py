@@ -181,8 +181,14 @@ def test_a_structure_is_still_checked(tmp_path: Path) -> None:
     compiled("a dict")[0].save(tmp_path / "kernel")
     with pytest.raises(ArgumentError, match="arguments of structure"):
         sa.load(tmp_path / "kernel")({"a": POINT})
-    with pytest.raises(ArgumentError, match="keyword 'p'"):
-        sa.load(tmp_path / "kernel")(p=1.0)
+    with pytest.raises(ArgumentError, match="keyword 'q'"):
+        sa.load(tmp_path / "kernel")(q=1.0)
+
+
+def test_arguments_in_containers_are_given_by_the_names_that_the_signature_has() -> None:
+    kernel = sa.compile(lambda p, t: {"twice": 2 * p["a"], "sum": p["a"] + t}, {"a": 1.0}, 0.0)
+    assert kernel(t=3.0, p={"a": 2.0}) == kernel({"a": 2.0}, 3.0) == {"twice": 4.0, "sum": 5.0}
+    assert kernel.batch(p={"a": np.array([1.0, 2.0])}, t=1.0)["sum"].tolist() == [2.0, 3.0]
 
 
 HOSTILE: list[Any] = [

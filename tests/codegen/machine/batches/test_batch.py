@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import inspect
+import pickle
 import platform
 import re
 import threading
@@ -410,3 +412,17 @@ def test_blocks_of_single_numbers_are_computed_in_place(count: int) -> None:
     room = np.concatenate([a, [0.0]])
     np.testing.assert_array_equal(wide.batch(room[:-1], b, out=room[1:]), expected)  # which overlap
     np.testing.assert_array_equal(wide.batch(a, b, out=a), expected)
+
+
+def test_batch_has_the_signature_of_the_function_and_its_own_options() -> None:
+    """`curve_fit` without a start, lmfit and iminuit count parameters there; pool workers get it by pickle."""
+    curve_fit = pytest.importorskip("scipy.optimize").curve_fit
+    t, a, b = sp.symbols("t a b")
+    kernel = compile_program(program_from_sympy([t, a, b], [a * sp.exp(-b * t)]))
+    names = list(inspect.signature(kernel.batch).parameters)
+    assert names == ["t", "a", "b", "out", "threads", "progress", "layout"]
+    times = np.linspace(0.0, 3.0, 20)
+    assert curve_fit(kernel.batch, times, 2 * np.exp(-0.7 * times))[0] == pytest.approx([2.0, 0.7])
+    other = pickle.loads(pickle.dumps(kernel.batch))
+    assert np.array_equal(other(times, 2.0, b=0.7), kernel.batch(times, 2.0, 0.7))
+    assert (other.__name__, other.__doc__) == ("batch", type(kernel).batch.__doc__)
