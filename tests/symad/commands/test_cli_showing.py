@@ -143,7 +143,7 @@ def test_a_graph_is_written_as_svg(capsys, tmp_path):
         (["compare", "x^2"], "no point for 'x^2'"),
         (["verify", "x^2"], "no point for 'x^2'"),
         (["verify", "sqrt(x)", "--box", "2", "1", "--at", "x=1"], "box"),
-        (["draw", "x^2", "--transform", "hessian", "--output", "graph.png"], "'graph.png' as a file to show"),
+        (["draw", "x^2", "--transform", "hessian", "--output", "graph.gif"], "'graph.gif' as a file to show"),
         (["draw", "x^2", "--loops"], "too few operations for loops"),
     ],
 )
