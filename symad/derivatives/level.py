@@ -167,7 +167,7 @@ class FunctionResultError(ArgumentError):
 class Level:
     """An open level: its scope, the tree of its alias parameters."""
 
-    __slots__ = ("arrays_before", "build", "parameters", "scope")
+    __slots__ = ("arrays_before", "build", "nodes_before", "parameters", "scope")
 
     scope: Scope
 
@@ -181,6 +181,7 @@ class Level:
         scope.parameters = scope.graph.arrays.roots(self.parameters.nodes)
         note("opened", scope.graph, scope.depth, start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)
+        self.nodes_before: int = len(scope.graph)
 
     @property
     def has_array_nodes(self) -> bool:

@@ -13,7 +13,7 @@ import sympy as sp
 from scipy.stats import gamma, norm, t
 
 import symad as sa
-from symad.derivatives import level as levels
+from symad.derivatives import level as levels, modes
 from symad.derivatives.level import open_level
 from symad.errors import WorkbenchError
 from symad.graph.graph import Graph
@@ -515,3 +515,37 @@ def test_a_few_places_of_a_large_array_that_are_read_twice() -> None:
     apart = np.arange(10, 40)
     wanted = np.where((np.arange(4000) >= 10) & (np.arange(4000) < 40), np.cos(x), 0.0)
     np.testing.assert_allclose(sa.grad(lambda x: np.sum(np.sin(x[apart])))(x), wanted, rtol=1e-14)
+
+
+def network(w):
+    """Two layers of eight for thirty rows of three: few array nodes, and a Hessian without zeros."""
+    first, second, last = w[:24].reshape(3, 8), w[24:88].reshape(8, 8), w[88:]
+    return np.sum((np.tanh(np.tanh(np.cos(np.arange(90.0)).reshape(30, 3) @ first) @ second) @ last) ** 2)
+
+
+def scalars_and_an_array(x):
+    total = 0.0
+    for k in range(300):
+        total = 0.5 * total + x[k % 64] * x[(k + 1) % 64]
+    return total + np.sum(np.sin(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "size", "by_elements"),
+    [
+        (network, 96, False),
+        (lambda x: np.sum(np.exp(-(np.subtract.outer(x, x) ** 2))), 40, False),
+        (lambda x: np.sum(np.sin(x) * np.cos(x)), 300, True),  # a diagonal matrix
+        (lambda x: np.sum(np.sin(x) * x**2), 20, True),  # no wide array
+        (scalars_and_an_array, 64, True),
+    ],
+)
+def test_a_hessian_on_numbers_is_made_of_arrays_where_that_is_less_work(f, size, by_elements, monkeypatch):
+    calls = []
+    pushed = modes.hessian_entries
+    monkeypatch.setattr(modes, "hessian_entries", lambda *args: calls.append(1) or pushed(*args))
+    x = np.sin(np.arange(float(size)))
+    found = sa.hessian(f)(x)
+    assert bool(calls) is by_elements
+    v = np.cos(np.arange(float(size)))
+    np.testing.assert_allclose(found @ v, sa.hvp(f, (x,), (v,)), rtol=1e-10, atol=1e-12 * np.abs(found).max())
