@@ -266,7 +266,9 @@ def one_form(terms: Sequence[sp.Basic]) -> tuple[sp.Expr, int, int] | None:
 
 
 def with_index(part: sp.Basic) -> tuple[Any, int | None]:
-    """Return an expression with the index i for the only one of its names, and that index; None if there is another.
+    """Return an expression with the index i for the only one of its names, and that index.
+
+    None if there is another, or if a name has an i of its own.
 
     >>> x_2, v_2, a = sp.symbols("x_2 v_2 a")
     >>> with_index(a * x_2 * v_2), with_index(x_2 * sp.Symbol("x_3"))[1] is None
@@ -274,7 +276,8 @@ def with_index(part: sp.Basic) -> tuple[Any, int | None]:
     """
     names = {s: s.name.rpartition("_") for s in part.free_symbols if not is_epsilon(s)}
     numbered = {s: (stem, int(index)) for s, (stem, _, index) in names.items() if stem and index.isdecimal()}
-    if len({index for _, index in numbered.values()}) != 1:
+    taken = any("i" in (stem, index) for stem, _, index in names.values())
+    if taken or len({index for _, index in numbered.values()}) != 1:
         return part, None
     named = {s: sp.Symbol(f"{stem}_i", **s.assumptions0) for s, (stem, _) in numbered.items()}
     return part.xreplace(named), next(index for _, index in numbered.values())

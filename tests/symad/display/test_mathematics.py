@@ -16,7 +16,7 @@ from codegen import heads
 from symad.classroom.formulas.read import read_formula
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import latex_of, mathml_of, mathml_pieces, signs_of, text_of
-from symad.display.notation import STROKE, Struck
+from symad.display.notation import STROKE, IndexedSum, Struck, with_indexed_sums
 from symad.errors import ArgumentError
 from tests.support.cases import HEAD_POINTS
 from tests.support.display_checks import HOSTILE, Read, balanced
@@ -408,3 +408,22 @@ def test_a_mutable_matrix_is_shown() -> None:
 )
 def test_derivatives_and_cases_are_in_mathematical_signs(expression: sp.Expr, shown: str) -> None:
     assert signs_of(expression) == shown
+
+
+def of_form(term: str, last: int = 4) -> sp.Expr:
+    """Return the sum of a term for k = 1, 2, ..."""
+    return sp.Add(*(sp.sympify(term.replace("k", str(index))) for index in range(1, last)))
+
+
+@pytest.mark.parametrize("term", ["x_k", "a*x_k**2", "x_k*sin(y_k)"])
+def test_terms_that_differ_in_their_index_are_a_sum_with_an_index(term: str) -> None:
+    shown = with_indexed_sums(of_form(term))
+    assert isinstance(shown, IndexedSum)
+    assert sp.Add(*shown.args) == of_form(term)
+
+
+@pytest.mark.parametrize("term", ["i*x_k", "a_i*x_k", "x_k*y_1", "k*x_k", "x_k**k", "i_k"])
+def test_no_other_terms_are(term: str) -> None:
+    """An i of one's own would be taken for the index."""
+    assert not with_indexed_sums(of_form(term)).has(IndexedSum)
+    assert not with_indexed_sums(of_form("x_k", last=3)).has(IndexedSum)
