@@ -352,7 +352,7 @@ class Search:
     def straight(self, sweep: Candidate | None) -> Candidate:
         """Straight lines: priced from a sweep if that suffices, else written down."""
         if not self.recipes and not self.written_down and not self.options.without_loops:
-            return self.counted(self.traced)
+            return straight_lines(self.traced, self.name)
         written_out = self.written_out
         if sweep is not None and sweep.program is not None and written_out is not None:
             # Of a wide matrix, reverse mode may cost far less.
@@ -375,13 +375,12 @@ class Search:
 
     def written_straight(self) -> Candidate:
         if not self.recipes and not self.written_down:
-            return self.counted(self.traced)
+            return straight_lines(self.traced, self.name)
         if self.composition is self.f:
-            return self.counted(trace(self.f, *self.args, max_paths=self.options.max_paths, freeze=True))
-        return self.counted(trace_ours(self.composition, self.args, self.traced.names, self.options.max_paths))
-
-    def counted(self, traced: Trace) -> Candidate:
-        return straight_lines(traced, self.name)
+            return straight_lines(trace(self.f, *self.args, max_paths=self.options.max_paths, freeze=True), self.name)
+        return straight_lines(
+            trace_ours(self.composition, self.args, self.traced.names, self.options.max_paths), self.name
+        )
 
     def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
         """Return why a way was chosen: an option asked for it, or the others cost more."""

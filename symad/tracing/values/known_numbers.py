@@ -190,12 +190,12 @@ def symbolic_error(graph: Graph, node: int, asked: str) -> SymbolicValueError:
 
 def _symbols(graph: Graph, node: int, most: int) -> list[int]:
     """Return some of the symbols that a node depends on, in the order of the graph."""
-    found, seen, left = list[int](), {node}, [node]
-    while left and len(found) < most:
+    symbols, seen, left = list[int](), {node}, [node]
+    while left and len(symbols) < most:
         part = left.pop()
         if isinstance(graph.atoms.get(part), sp.Symbol):
-            found.append(part)
+            symbols.append(part)
         following = [operand for operand in graph.arrays.operands_of(part) if operand not in seen]
         seen.update(following)
         left += following
-    return sorted(found)
+    return sorted(symbols)
