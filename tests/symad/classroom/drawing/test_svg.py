@@ -15,6 +15,7 @@ import symad as sa
 from symad.classroom.drawing.svg import Canvas, smooth, text_width
 from symad.display.styles import GROUND, LOOKS
 from symad.errors import ArgumentError
+from tests.support.cairo import NEEDS_CAIRO
 
 HOSTILE = ["<script>alert(1)</script>", "a\"b'c", "]]>", "&amp;", "\x00\x1b[31m", "\ud800", "‮abc", "${7*7}", "x" * 500]
 
@@ -98,6 +99,7 @@ PICTURES = [
 ]  # fmt: skip
 
 
+@NEEDS_CAIRO
 @pytest.mark.parametrize("picture", PICTURES, ids=["spy", "growth", "draw"])
 def test_pictures_are_saved_in_dots_and_for_print(picture: Any, tmp_path: Path) -> None:
     svg = ET.parse(picture.save(tmp_path / "a.svg")).getroot()
