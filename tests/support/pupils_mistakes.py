@@ -186,7 +186,7 @@ MISTAKES: list[tuple[Any, ...]] = [
     ('x^3', '9x^4', 'squared|order|product', 'x', {'order': 2}),
     ('sin(2x)', '-2 sin(2x)', 'chain', 'x', {'order': 2}),
     ('e^{-x}', '-e^{-x}', 'chain|sign|order', 'x', {'order': 2}),
-    ('cos x', 'cos x', 'order|not diff', 'x', {'order': 2}),
+    ('cos x', 'cos x', 'sign|order|not diff', 'x', {'order': 2}),
     ('ln x', '1/x^2', 'sign|raised|power', 'x', {'order': 2}),
     ('x ln x', 'ln x + 1', 'order', 'x', {'order': 2}),
     ('x^5', '20x^2', 'power', 'x', {'order': 2}),

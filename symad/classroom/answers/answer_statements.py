@@ -15,6 +15,7 @@ from symad.classroom.answers.answer_text import ARROW, left_side, trimmed, witho
 from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
 from symad.classroom.formulas.cases import CONDITION_WORDS, OTHERWISE_WORDS, as_cases
 from symad.classroom.formulas.typesetting import POWER, leibniz, normalized, operators, order_of
+from symad.tracing.calling.user_place import refusal
 
 _RELATION = re.compile(
     r"(?<![-−=])[<>]|[≤≥≠∈∉ℝ∞]|!=|\bD(?:_\{?\w\}?)?\s*=\s*(?:ℝ|R\b|[(\[{\\])|\breal\b|\breell|\bréel|\\(?:mathbb|infty)|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])"
@@ -23,6 +24,7 @@ _CONDITION = re.compile(
     r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
     r"(?=∀|\\forall)|(?<!\\)\b(?:for|if|when|where|on|in|with|provided|für|falls|wenn|mit|auf|pour|si|avec|où|sur)\b)"
 )
+LONGEST_LINE, LONGEST_ANSWER = 1000, 10_000  # characters: up to a second for the worst of 60 repeated fragments
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z]|\([^=]*\))\s*=\s*(.*?[^\s\\])\s*(?:\\?[,;]\s*)?d\s*([a-zA-Z])\s*")
 _VALUE = re.compile(  # y'|_{x=2}, dy/dx at x = 2, f'(x=2) and \frac{dy}{dx}(2) =
     r"(?P<left>[^=,;|]*?)\s*(?:\|\s*_?|\bat\s|(?<=')\()\s*[{(]?\s*(?P<name>[^\W\d_]\w*)\s*=\s*(?P<at>(?:[^\s{}()=]|\{[^{}]*\}|\(\w+\))+)\s*[)}]?"
@@ -199,7 +201,8 @@ def _as_ratio(line: str) -> str:
 def lines_of(mine: Any) -> list[tuple[int, Any]]:
     """Return the numbered lines of an answer, without # comments. An incomplete line continues."""
     if not isinstance(mine, str):
-        return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
+        return _not_too_long(list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1)))
+    _not_too_long([], len(mine))
     lines: list[tuple[int, str]] = []
     rows = enumerate(normalized(as_cases(_BULLET.sub("", mine))).strip("\n").splitlines(), 1)
     ends = re.compile(r"\\\\(?:\[[^\]]*\])?")  # two backslashes end a line of LaTeX outside of cases
@@ -212,7 +215,17 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
             lines[-1] = (lines[-1][0], f"{lines[-1][1]}; {code.strip()}")
         elif code:
             lines.append((number, code))
-    return list(lines)
+    return _not_too_long(list(lines))
+
+
+def _not_too_long(lines: list[tuple[int, Any]], length: int = 0) -> list[tuple[int, Any]]:
+    """Return the lines of an answer, or refuse what would take seconds to read: patterns are slow in long texts."""
+    if length > LONGEST_ANSWER:
+        raise refusal(f"an answer of {length:,} characters", do=f"give at most {LONGEST_ANSWER:,}")
+    for number, line in lines:
+        if isinstance(line, str) and len(line) > LONGEST_LINE:
+            raise refusal(f"line {number} has {len(line):,} characters", do=f"give at most {LONGEST_LINE:,} in a line")
+    return lines
 
 
 def _is_next_case(before: str, line: str) -> bool:

@@ -25,7 +25,9 @@ def of_whole_derivatives(problem: AnswerProblem, levels: Levels) -> Iterator[Wro
         words = ("You took 0 for the derivative of a product with the constant ", lost, ": it stays as a factor")
         ways.append(Wrong("constant", words, sp.S.Zero))
     if order == 2 and not problem.expansion:
-        ways.append(Wrong("wrong order", ("You squared the first derivative",), sp.diff(problem.formula, x) ** 2))
+        ways.append(
+            Wrong("squared derivative", ("You squared the first derivative",), sp.diff(problem.formula, x) ** 2)
+        )
     if order == 2:
         ways += [*_compositions(problem.formula, x), *_products(problem.formula, x)]
     for wrong in ways:
