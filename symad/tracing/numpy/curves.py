@@ -137,7 +137,7 @@ def linspace(
     first, last = np.broadcast_arrays(*together(start, stop))
     count = num - 1 if endpoint else num
     step = (last - first) / count if count else last - first
-    rows = [first + k * step if k else first for k in range(num)]
+    rows = [first + k * step for k in range(num)]
     if endpoint and num > 1:
         rows[-1] = last
     points = np.moveaxis(np.stack(rows) if rows else first[None][:0], 0, axis)

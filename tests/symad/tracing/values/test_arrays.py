@@ -284,6 +284,17 @@ def test_random_reductions(seed, agrees_on_symbols):
         )
 
 
+@pytest.mark.parametrize("ends", [(-0.0, 1.0), (-0.0, -1.0), (0.0, np.inf), (-0.0, 0.0)])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_linspace_has_the_signs_of_zero_and_the_nans_of_numpy(ends):
+    x = np.array(ends)
+    for count in (1, 3):
+        expected = np.linspace(*ends, count)
+        found = sa.compile(lambda x, count=count: np.linspace(x[0], x[1], count), x)(x)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
 @pytest.mark.parametrize("points", [[0.5], [0.0, 0.4, 0.4, 1.0], np.linspace(0, 1, 60)])
 @pytest.mark.parametrize("ends", [{}, {"left": -1.0, "right": 2.0}])
 def test_interpolation_at_known_places(points, ends):
