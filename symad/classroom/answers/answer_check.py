@@ -34,6 +34,7 @@ from symad.classroom.answers.rounded_answers import is_rounded_from
 from symad.classroom.equality.equality import Agreement, agreement
 from symad.classroom.expansion.epsilon import Levels, monomial, readable
 from symad.classroom.formulas.calls import INVERSE
+from symad.classroom.formulas.tokens import refuse_if_long
 from symad.classroom.matrix_calculus.matrix_formulas import is_of_matrices
 from symad.display.mathematics import expanded_terms
 from symad.errors import ArgumentError
@@ -127,6 +128,9 @@ def check_of(f: Any, x: Any, asked: Asked, mine: Any = "", other: Any = None) ->
 
     `other` is the formula in which "log" has the base 10.
     """
+    for text in f if isinstance(f, list | tuple) else [f]:
+        if isinstance(text, str):
+            refuse_if_long(text)
     order, digits, reveal = asked.order, asked.digits, asked.reveal
     with_layout = asked.layout is not None and isinstance(x, str) and len(components_of(f)) == 1
     if is_of_matrices(f, x, mine) or with_layout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import sympy as sp
 
@@ -131,11 +132,9 @@ def _inside(side: str, count: int) -> list[str]:
 
 def parts_of(text: str, signs: str) -> list[str]:
     """Return the parts of a text between signs outside of parentheses."""
-    depth, result = 0, [""]
-    for letter in text:
+    depth, cuts = 0, [-1]
+    for place, letter in enumerate(text):
         depth += (letter in _OPENS) - (letter in _CLOSES)
         if letter in signs and depth == 0:
-            result.append("")
-        else:
-            result[-1] += letter
-    return result
+            cuts.append(place)
+    return [text[start + 1 : end] for start, end in pairwise([*cuts, len(text)])]

@@ -101,14 +101,19 @@ def _line(reading: str) -> str:
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN // 2] + " … " + shown[-_SHOWN // 2 :]
 
 
+def refuse_if_long(text: str) -> None:
+    """Refuse a formula that would take seconds to read."""
+    if len(text) > LENGTH_LIMIT:
+        refuse(text, LENGTH_LIMIT, f"a formula of {len(text)} characters", f"give at most {LENGTH_LIMIT} characters")
+
+
 def scanned(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     """Return the words of a part of a text, LaTeX commands unchanged. The last has the kind "end".
 
     >>> [token.text for token in scanned("2x² − f'(x)")]
     ['2', 'x', '2', '-', 'f', "'", '(', 'x', ')', '']
     """
-    if len(text) > LENGTH_LIMIT:
-        refuse(text, LENGTH_LIMIT, f"a formula of {len(text)} characters", f"give at most {LENGTH_LIMIT} characters")
+    refuse_if_long(text)
     tokens: list[Token] = []
     position, spaced, last = start, False, _last(text, start, len(text) if end is None else end)
     while position < last:

@@ -238,6 +238,14 @@ def test_hostile_text_is_refused(text: str) -> None:
             check_expansion(mine, "x^3", "x", ONE)
 
 
+@pytest.mark.parametrize("sign", ["x", "(", "\n", " ", "x^2\n", ","])
+def test_a_question_of_a_million_characters_is_refused(sign: str) -> None:
+    text = (sign * 10**6)[: 10**6]
+    for question in (text, [text, "x"]):
+        with pytest.raises(ArgumentError, match="characters"):
+            check_derivative("2x", question, "x")
+
+
 @pytest.mark.parametrize(
     ("words", "arguments"),
     [
