@@ -202,7 +202,7 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     """Return the numbered lines of an answer, without # comments. An incomplete line continues."""
     if not isinstance(mine, str):
         return _not_too_long(list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1)))
-    _not_too_long([], len(mine))
+    refuse_long_answer(mine)
     lines: list[tuple[int, str]] = []
     rows = enumerate(normalized(as_cases(_BULLET.sub("", mine))).strip("\n").splitlines(), 1)
     ends = re.compile(r"\\\\(?:\[[^\]]*\])?")  # two backslashes end a line of LaTeX outside of cases
@@ -218,10 +218,13 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     return _not_too_long(list(lines))
 
 
-def _not_too_long(lines: list[tuple[int, Any]], length: int = 0) -> list[tuple[int, Any]]:
-    """Return the lines of an answer, or refuse what would take seconds to read: patterns are slow in long texts."""
-    if length > LONGEST_ANSWER:
-        raise refusal(f"an answer of {length:,} characters", do=f"give at most {LONGEST_ANSWER:,}")
+def refuse_long_answer(mine: Any) -> None:
+    """Refuse a text that would take seconds to read: patterns are slow in long texts."""
+    if isinstance(mine, str) and len(mine) > LONGEST_ANSWER:
+        raise refusal(f"an answer of {len(mine):,} characters", do=f"give at most {LONGEST_ANSWER:,}")
+
+
+def _not_too_long(lines: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
     for number, line in lines:
         if isinstance(line, str) and len(line) > LONGEST_LINE:
             raise refusal(f"line {number} has {len(line):,} characters", do=f"give at most {LONGEST_LINE:,} in a line")

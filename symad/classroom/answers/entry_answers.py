@@ -24,6 +24,7 @@ from symad.classroom.answers.answer_problem import (
     derivative_problem,
     directional_problem,
 )
+from symad.classroom.answers.answer_statements import refuse_long_answer
 from symad.classroom.answers.answer_text import LeftSide, left_side, trimmed
 from symad.classroom.answers.asked import Asked, components_of
 from symad.classroom.answers.mistakes import Mistake
@@ -284,6 +285,7 @@ Check = Callable[[str, AnswerProblem], CheckedAnswer]
 
 def checked_entries(mine: Any, question: EntryQuestion, check: Check) -> CheckedAnswer:
     """Return the first entry that is not right, checked, else the last one, finished if all entries are present."""
+    refuse_long_answer(mine)
     grid, count = question.grid, min(len(question.components), len(question.symbols))
     is_jacobian = count > 1 and isinstance(grid[0][0], tuple)
     transposed = [replace(question, grid=tuple(zip(*grid, strict=True)))] if is_jacobian else []

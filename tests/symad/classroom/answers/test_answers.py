@@ -239,8 +239,11 @@ def test_hostile_text_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("sign", ["x", "(", "\n", " ", "x^2\n", ","])
-def test_a_question_of_a_million_characters_is_refused(sign: str) -> None:
+def test_a_question_or_an_answer_of_a_million_characters_is_refused(sign: str) -> None:
     text = (sign * 10**6)[: 10**6]
+    for question, x in (("x y", ["x", "y"]), ("x^2", "x"), ("x^T A x", "x")):
+        with pytest.raises(ArgumentError):
+            check_derivative(text, question, x)
     for question in (text, [text, "x"]):
         with pytest.raises(ArgumentError, match="characters"):
             check_derivative("2x", question, "x")
