@@ -7,7 +7,7 @@ absent element, with which nothing is computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,40 @@ from symad.tracing.values.node_operands import nodes_of
 Carriers: TypeAlias = NDArray[Any]  # nodes, or numbers
 
 
-class NodeArithmetic:
+class Columns:
+    """Carriers of one value for each element, or of k: then `columns` is (k,), and their last axis has these."""
+
+    columns: tuple[int, ...] = ()
+
+    def over(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return something that elements have, to be broadcast over the columns."""
+        return array[..., None] if self.columns else array
+
+    def product(self, left: Carriers, right: Carriers, carried: Literal["left", "right"]) -> Carriers:
+        """Return products of matrices, of which one has columns: a single product for all of them."""
+        if not self.columns:
+            return self.matmul(left, right)
+        if carried == "left":
+            turned = self.product(np.swapaxes(right, -1, -2), np.swapaxes(left, -2, -3), "right")
+            return np.swapaxes(turned, -2, -3)
+        side_by_side = self.matmul(left, right.reshape(*right.shape[:-2], -1))
+        return side_by_side.reshape(*side_by_side.shape[:-1], *right.shape[-2:])
+
+    def matmul(self, left: Carriers, right: Carriers) -> Carriers:
+        """Return products of matrices."""
+        raise NotImplementedError
+
+
+class NodeArithmetic(Columns):
     """Operations that add nodes to a graph: array nodes, where it has them."""
 
     absent: Any = np.int64(-1)
     of_numbers = False  # else arrays may be changed in place, and absent elements computed with and left out
 
-    def __init__(self, build: Builder) -> None:
+    def __init__(self, build: Builder, columns: tuple[int, ...] = ()) -> None:
         self.build: Builder = build
         self.graph: Graph = build.graph
+        self.columns = columns
 
     def there(self, values: Carriers) -> NDArray[np.bool_]:
         """Return which elements are no structural zeros."""
@@ -63,7 +88,7 @@ class NodeArithmetic:
         return reduce(self.graph, op.add, terms, axes)
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
-        """Return as many sums, to which each value is added at its place; every place has one."""
+        """Return as many sums, to which each value of a vector is added at its place; every place has one."""
         writer = loops_on(self.graph)
         if len(values) >= LEAST and writer is not None and writer.on_numbers:
             return self.graph.arrays.add("scatter", (count,), [values], places=places)
@@ -77,8 +102,7 @@ class NodeArithmetic:
         """Return the sums along the first axis, after each term."""
         return accumulate(self.graph, op.add, terms, 0)
 
-    def product(self, left: Carriers, right: Carriers) -> Carriers:
-        """Return products of matrices."""
+    def matmul(self, left: Carriers, right: Carriers) -> Carriers:
         return matmul(self.graph, left, right)
 
     def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
@@ -159,11 +183,14 @@ class GuardedArithmetic(NodeArithmetic):
         return any(node.first in self._guarded for node in self.graph.arrays.reading(values).array_nodes)
 
 
-class NumberArithmetic:
+class NumberArithmetic(Columns):
     """The same by NumPy."""
 
     absent: Any = ABSENT
     of_numbers = True
+
+    def __init__(self, columns: tuple[int, ...] = ()) -> None:
+        self.columns = columns
 
     def there(self, values: Carriers) -> NDArray[np.bool_]:
         return there(values)
@@ -189,7 +216,7 @@ class NumberArithmetic:
     def running(self, terms: Carriers) -> Carriers:
         return np.asarray(np.add.accumulate(terms, axis=0))
 
-    def product(self, left: Carriers, right: Carriers) -> Carriers:
+    def matmul(self, left: Carriers, right: Carriers) -> Carriers:
         return np.asarray(np.matmul(left, right))
 
     def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:

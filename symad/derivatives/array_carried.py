@@ -1,7 +1,7 @@
 """Tangents and cotangents of array nodes, and which nodes have any.
 
 Each is an array of nodes or of numbers (`array_arithmetic`). An element that is a structural zero is absent; an array
-node that has only structural zeros has no entry.
+node that has only structural zeros has no entry. Numbers may have several columns: elements are rows of them then.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Carried:
     by: ArrayArithmetic
     active: Activity
     arrays: dict[int, Carriers] = field(default_factory=dict)  # in the shape of the node, or one that is broadcast
-    singles: dict[int, Carriers] = field(default_factory=dict)  # of shape ()
-    partial: dict[int, float] = field(default_factory=dict)  # how many elements of an array may be absent, if any may
+    singles: dict[int, Carriers] = field(default_factory=dict)  # of shape (), or the columns
+    partial: dict[int, float] = field(default_factory=dict)  # how many values of an array may be absent, if any may
     own: set[int] = field(default_factory=set)  # arrays without another reference, which may be changed in place
 
     def is_complete(self, reading: OperandAccess) -> bool:
@@ -87,19 +87,41 @@ class Carried:
         """Return the carried values of an operand's nodes; None where all are structural zeros."""
         if reading.view is not None:
             its = self.arrays.get(reading.view.node.first)
-            carried = None if its is None else reading.view.of(its if reading.view.whole else its.ravel(), reading.kept)
+            if its is None:
+                return None
+            carried = reading.view.of(its if reading.view.whole else self.flat(its), reading.kept, self.by.columns)
             return carried if self.is_complete(reading) else self._unless_absent(carried)
         if reading.only is not None:
             single = self.singles.get(reading.only)
-            return None if single is None else single.reshape(reading.kept)
-        carried = np.full(reading.size, self.by.absent)
+            return None if single is None else single.reshape(reading.kept + self.by.columns)
+        carried = self.absent(reading.size)
         for part in reading.parts:
             if part.node.first in self.arrays:
-                carried[part.where] = self.arrays[part.node.first].ravel()[part.places]
+                carried[part.where] = self.flat(self.arrays[part.node.first])[part.places]
         if reading.singles is not None:
-            its = np.array([self.singles.get(node, self.by.absent) for node in reading.singles.nodes])
+            none = self.absent()
+            its = np.array([self.singles.get(node, none) for node in reading.singles.nodes])
             carried[reading.singles.where] = its[reading.singles.numbers]
-        return self._unless_absent(carried.reshape(reading.kept))
+        return self._unless_absent(carried.reshape(reading.kept + self.by.columns))
+
+    def absent(self, *shape: int) -> Carriers:
+        """Return elements of which none is present."""
+        return np.full(shape + self.by.columns, self.by.absent)
+
+    def flat(self, values: Carriers) -> Carriers:
+        """Return values with one axis for all elements."""
+        if not self.by.columns:
+            return values.ravel()
+        return np.ascontiguousarray(values).reshape(-1, *self.by.columns)
+
+    def spread(self, values: Carriers, shape: tuple[int, ...]) -> Carriers:
+        """Return values broadcast to elements of a shape."""
+        return spread(values, shape + self.by.columns)
+
+    def present(self, values: Carriers) -> NDArray[np.bool_]:
+        """Return which elements are present in any column."""
+        there = self.by.there(values)
+        return np.asarray(there.any(axis=-1)) if self.by.columns else there
 
     def of(self, node: ArrayNode) -> Carriers | None:
         """Return the carried values of an array node."""
@@ -112,7 +134,7 @@ class Carried:
     def put(self, node: ArrayNode, values: Carriers | None, *, complete: bool = False) -> None:
         """Add values to those of an array node."""
         if values is not None:
-            self._put_all(node, spread(values, node.shape), complete)
+            self._put_all(node, self.spread(values, node.shape), complete)
 
     def add(self, reading: OperandAccess, values: Carriers | None, *, complete: bool = False) -> None:
         """Add values to those of the nodes of an operand that are active, among which some may be the same."""
@@ -123,31 +145,52 @@ class Carried:
             if reading.view.node.first in self.active.arrays:
                 self._add_to_view(reading.kept, reading.view, values, complete)
             return
-        flat = values.ravel()
+        flat = self.flat(values)
         for part in reading.parts:
             if part.node.first in self.active.arrays:
                 self.put_some(part.node, flat[part.where], part.places)
         if reading.singles is not None:
             singles = reading.singles
             moves = np.array([node in self.active.singles for node in singles.nodes])[singles.numbers]
-            moves &= self.by.there(flat[singles.where])
+            moves &= self.present(flat[singles.where])
             its, numbers = flat[singles.where[moves]], singles.numbers[moves]
             different, places = np.unique(numbers, return_inverse=True)
             if len(different) < len(its):  # the same nodes many times: their values are added as arrays are
-                its, numbers = self.by.scattered(its, places, len(different)), different
+                its, numbers = self.scattered(its, places, len(different)), different
             for k, number in enumerate(numbers.tolist()):
-                self.put_single(singles.nodes[number], its[k : k + 1].reshape(()))
+                self.put_single(singles.nodes[number], its[k : k + 1].reshape(self.by.columns))
 
     def put_single(self, node: int, value: Carriers) -> None:
         """Add a value to that of a node that is active and no element."""
         if node in self.active.singles:
             before = self.singles.get(node)
-            self.singles[node] = value if before is None else self.by.plus(before, value)
+            plus = self.plus if self.by.columns else self.by.plus
+            self.singles[node] = value if before is None else plus(before, value)
+
+    def scaled(self, coefficient: Carriers | None, value: Carriers) -> Carriers:
+        """Return a product for a node that is no element."""
+        if coefficient is None:
+            return value
+        if not self.by.columns:
+            return self.by.times(coefficient, value)
+        product = self.times(coefficient, value, ())
+        assert product is not None
+        return product
+
+    def scattered(self, values: Carriers, places: Nodes, count: int) -> Carriers:
+        """Return sums of values at places, each of which has one that is present in any column."""
+        if not self.by.columns:
+            return self.by.scattered(values, places, count)
+        (width,), there = self.by.columns, self.by.there(values)
+        different, numbers = np.unique((places[:, None] * width + np.arange(width))[there], return_inverse=True)
+        sums = self.absent(count)
+        sums.reshape(-1)[different] = self.by.scattered(values[there], numbers, len(different))
+        return sums
 
     def _add_to_view(self, shape: tuple[int, ...], view: View, values: Carriers, complete: bool) -> None:
         node = view.node
         if view.whole:
-            self._put_all(node, values.reshape(node.shape), complete)
+            self._put_all(node, values.reshape(node.shape + self.by.columns), complete)
         elif (
             complete
             and self.by.of_numbers
@@ -155,14 +198,14 @@ class Carried:
             and self.active.arrays[node.first] is None
             and view.is_distinct(shape)
         ):
-            self._add_in_place(node, view, values)
+            self._add_in_place(node, view, shape, values)
         else:
             places = view.places if view.places is not None else view.ids(shape) - node.first
-            self.put_some(node, values.ravel(), places.ravel())
+            self.put_some(node, self.flat(values), places.ravel())
 
-    def _add_in_place(self, node: ArrayNode, view: View, values: Carriers) -> None:
+    def _add_in_place(self, node: ArrayNode, view: View, shape: tuple[int, ...], values: Carriers) -> None:
         """Add values, of which none is absent, to different elements of an array node."""
-        target = view.of(self._own_flat(node), values.shape)
+        target = view.of(self._own_flat(node), shape, self.by.columns)
         if node.first in self.partial:
             there = self.by.there(target)
             target[...] = np.where(there, target + values, values)
@@ -174,16 +217,16 @@ class Carried:
         """Return the array of a node, flat, to be changed in place; one of absent elements, where it has none."""
         first, its = node.first, self.arrays.get(node.first)
         if its is None:
-            self.arrays[first] = its = np.full(node.shape, self.by.absent)
-            self.partial[first] = node.size
+            self.arrays[first] = its = self.absent(*node.shape)
+            self.partial[first] = its.size
             self.own.add(first)
         elif first not in self.own or not its.flags.c_contiguous:
             self.arrays[first] = its = np.array(its, order="C")
             self.own.add(first)
-        return its.reshape(-1)
+        return its.reshape(-1, *self.by.columns)
 
     def _found(self, node: ArrayNode, count: int) -> None:
-        """Note that `count` more elements are present."""
+        """Note that `count` more values are present."""
         self.partial[node.first] -= count
         if self.partial[node.first] <= 0:
             del self.partial[node.first]
@@ -193,7 +236,7 @@ class Carried:
         first = node.first
         moves, its = self.active.arrays[first], self.arrays.get(first)
         if moves is not None:
-            values, complete = np.where(moves.reshape(node.shape), values, self.by.absent), False
+            values, complete = np.where(self.by.over(moves.reshape(node.shape)), values, self.by.absent), False
         if its is None:
             self.arrays[first] = values
             if not complete:
@@ -213,21 +256,22 @@ class Carried:
         """Add values to elements of an array node, among which some may be the same; some values may be absent."""
         moves = self.active.arrays[node.first]
         if moves is not None:
-            values = np.where(moves[places], values, self.by.absent)
-        kept = self.by.there(values)
+            values = np.where(self.by.over(moves[places]), values, self.by.absent)
+        kept = self.present(values)
         if not kept.all():
             places, values = places[kept], values[kept]
         if not len(places):
             return
         different, numbers = _different(places, node.size)
         if different is not None:
-            places, values = different, self.by.scattered(values, numbers, len(different))
+            places, values = different, self.scattered(values, numbers, len(different))
         flat = self._own_flat(node)
         before = flat[places]
         there = self.by.there(before)
-        flat[places] = values if not there.any() else self.plus(before, values)
+        flat[places] = after = values if not there.any() else self.plus(before, values)
         if node.first in self.partial:
-            self._found(node, len(places) - int(np.count_nonzero(there)))
+            now = np.count_nonzero(self.by.there(after)) if self.by.columns else len(places)
+            self._found(node, int(now - np.count_nonzero(there)))
         if not self.by.of_numbers:
             self.own.discard(node.first)
 
@@ -250,19 +294,19 @@ class Carried:
         """Return products, of a shape to which both broadcast."""
         if values is None or coefficient is None:
             return values
+        coefficient = self.by.over(coefficient)
         if complete or (there := self.by.there(values)).all():
             return self.by.times(coefficient, values)
         if self.by.of_numbers:
             return np.where(there, self.by.times(coefficient, values), self.by.absent)
-        there = np.broadcast_to(there, shape)
-        products = np.full(shape, self.by.absent)
-        factors, terms = np.broadcast_to(coefficient, shape)[there], np.broadcast_to(values, shape)[there]
+        there, products = self.spread(there, shape), self.absent(*shape)
+        factors, terms = self.spread(coefficient, shape)[there], self.spread(values, shape)[there]
         products[there] = self.by.times(factors, terms)
         return products
 
     def where(self, holds: NDArray[np.bool_], values: Carriers | None) -> Carriers | None:
         """Return values where something holds, absent elsewhere."""
-        return None if values is None else np.where(holds, values, self.by.absent)
+        return None if values is None else np.where(self.by.over(holds), values, self.by.absent)
 
     def summed(
         self, terms: Carriers | None, axes: tuple[int, ...] = (0,), *, complete: bool = False
@@ -290,14 +334,16 @@ class Carried:
 
     def summed_to(self, values: Carriers, shape: tuple[int, ...], complete: bool = False) -> Carriers | None:
         """Return the sums over the axes along which an array of a shape is broadcast."""
-        if values.shape == shape:
+        columns = self.by.columns
+        if values.shape == shape + columns:
             return values
-        lacking = values.ndim - len(shape)
+        axes_of_values = values.ndim - len(columns)
+        lacking = axes_of_values - len(shape)
         axes = tuple(
-            [k for k in range(values.ndim) if k < lacking or (shape[k - lacking] == 1 and values.shape[k] > 1)]
+            [k for k in range(axes_of_values) if k < lacking or (shape[k - lacking] == 1 and values.shape[k] > 1)]
         )
         total = self.summed(values, axes, complete=complete) if axes else values
-        return None if total is None else total.reshape(shape)
+        return None if total is None else total.reshape(shape + columns)
 
     def filled(self, values: Carriers, *, complete: bool = False) -> Carriers:
         """Return an array with the number 0 for its structural zeros."""

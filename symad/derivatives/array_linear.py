@@ -78,7 +78,7 @@ class ArrayLinear:
         return replace(self, rows=tuple(row.with_coefficients(arrays) for row in self.rows), of_numbers=False)
 
     def apply(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
-        """Return the image of seeds, one for each input; an element that is a structural zero is absent."""
+        """Return the image of seeds, one for each input, or of columns of seeds; structural zeros are absent."""
         carried = Carried(by, self.active)
         with np.errstate(all="ignore"):
             carried.add(self.inputs, seeds)
@@ -88,7 +88,8 @@ class ArrayLinear:
                 else:
                     row.push(carried)
             tangents = carried.at(self.outputs)
-        return np.full(self.outputs.shape, by.absent) if tangents is None else spread(tangents, self.outputs.shape)
+            shape = self.outputs.shape
+        return carried.absent(*shape) if tangents is None else carried.spread(tangents, shape)
 
     def image(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
         """Return the same with the number 0 for structural zeros."""

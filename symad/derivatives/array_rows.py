@@ -17,7 +17,7 @@ from symad.derivatives.array_carried import Carried
 from symad.derivatives.matrix_algebra import Algebra, Places
 from symad.derivatives.matrix_factors import has_equal_values, pulled, pushed
 from symad.errors import RuleError
-from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, spread
+from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess
 
 
 class ArrayRow(ABC):
@@ -103,15 +103,13 @@ class SingleRow(ArrayRow):
         for coefficient, source in self.edges:
             value = tangents.singles.get(source) if isinstance(source, int) else tangents.at(source)
             if value is not None:
-                tangents.put_single(
-                    self.target, value if coefficient is None else tangents.by.times(coefficient, value)
-                )
+                tangents.put_single(self.target, tangents.scaled(coefficient, value))
 
     def pull(self, cotangents: Carried) -> None:
         value = cotangents.singles.get(self.target)
         if value is not None:
             for coefficient, source in self.edges:
-                scaled = value if coefficient is None else cotangents.by.times(coefficient, value)
+                scaled = cotangents.scaled(coefficient, value)
                 if isinstance(source, int):
                     cotangents.put_single(source, scaled)
                 else:
@@ -135,14 +133,14 @@ class SumRow(ArrayRow):
         values = tangents.at(self.terms)
         if values is not None:
             complete = tangents.is_complete(self.terms)
-            total = tangents.summed(spread(values, self.terms.shape), complete=complete)
+            total = tangents.summed(tangents.spread(values, self.terms.shape), complete=complete)
             tangents.put(self.target, total, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
         cotangent = cotangents.of(self.target)
         if cotangent is not None:
             complete = self.target.first not in cotangents.partial
-            cotangents.add(self.terms, spread(cotangent, self.terms.shape), complete=complete)
+            cotangents.add(self.terms, cotangents.spread(cotangent, self.terms.shape), complete=complete)
 
 
 @dataclass(frozen=True)
@@ -186,7 +184,7 @@ class RunningRow(ArrayRow):
     def _running(self, carried: Carried, values: Carriers | None, step: int) -> Carriers | None:
         if values is None:
             return None
-        return carried.by.running(spread(carried.filled(values), self.target.shape)[::step])[::step]
+        return carried.by.running(carried.spread(carried.filled(values), self.target.shape)[::step])[::step]
 
 
 @dataclass(frozen=True)
@@ -200,14 +198,14 @@ class ScatterRow(ArrayRow):
     def push(self, tangents: Carried) -> None:
         values = tangents.at(self.terms)
         if values is not None:
-            values = spread(values, self.places.shape)
-            there = tangents.by.there(values)
+            values = tangents.spread(values, self.places.shape)
+            there = tangents.present(values)
             different, numbers = np.unique(self.places[there], return_inverse=True)
-            tangents.put_some(self.target, tangents.by.scattered(values[there], numbers, len(different)), different)
+            tangents.put_some(self.target, tangents.scattered(values[there], numbers, len(different)), different)
 
     def pull(self, cotangents: Carried) -> None:
         cotangent = cotangents.of(self.target)
-        cotangents.add(self.terms, None if cotangent is None else cotangent.ravel()[self.places])
+        cotangents.add(self.terms, None if cotangent is None else cotangents.flat(cotangent)[self.places])
 
 
 @dataclass(frozen=True)
@@ -222,20 +220,23 @@ class ProductRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         left, right = map(tangents.at, self.sides)
+        every = (slice(None),) * len(tangents.by.columns)
         if left is not None and self.right is not None:
-            left = spread(left, self.sides[0].shape)
-            inner = slice(None) if tangents.is_complete(self.sides[0]) else self._inner(tangents.by.there(left), -1)
-            product = tangents.by.product(tangents.filled(left[..., inner]), self.right[..., inner, :])
+            left = tangents.spread(left, self.sides[0].shape)
+            inner = self._inner(tangents, self.sides[0], left, -1)
+            moved = tangents.filled(left[(..., inner, *every)])
+            product = tangents.by.product(moved, self.right[..., inner, :], "left")
             tangents.put(self.target, product, complete=True)
         if right is not None and self.left is not None:
-            right = spread(right, self.sides[1].shape)
-            inner = slice(None) if tangents.is_complete(self.sides[1]) else self._inner(tangents.by.there(right), -2)
-            product = tangents.by.product(self.left[..., inner], tangents.filled(right[..., inner, :]))
+            right = tangents.spread(right, self.sides[1].shape)
+            inner = self._inner(tangents, self.sides[1], right, -2)
+            moved = tangents.filled(right[(..., inner, slice(None), *every)])
+            product = tangents.by.product(self.left[..., inner], moved, "right")
             tangents.put(self.target, product, complete=True)
 
-    def _inner(self, there: NDArray[np.bool_], axis: int) -> Nodes | slice:
+    def _inner(self, tangents: Carried, side: OperandAccess, values: Carriers, axis: int) -> Nodes | slice:
         """Return the terms in which any tangent is present."""
-        if there.all():
+        if tangents.is_complete(side) or (there := tangents.present(values)).all():
             return slice(None)
         return np.flatnonzero(there.any(axis=tuple(k for k in range(there.ndim) if k != there.ndim + axis)))
 
@@ -245,9 +246,9 @@ class ProductRow(ArrayRow):
             return
         own = cotangents.filled(own, complete=self.target.first not in cotangents.partial)
         if self.right is not None:
-            cotangents.add(self.sides[0], by.product(own, np.swapaxes(self.right, -1, -2)), complete=True)
+            cotangents.add(self.sides[0], by.product(own, np.swapaxes(self.right, -1, -2), "left"), complete=True)
         if self.left is not None:
-            cotangents.add(self.sides[1], by.product(np.swapaxes(self.left, -1, -2), own), complete=True)
+            cotangents.add(self.sides[1], by.product(np.swapaxes(self.left, -1, -2), own, "right"), complete=True)
 
 
 @dataclass(frozen=True)
@@ -261,21 +262,25 @@ class MatrixRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         moving = {k: its for k, operand in enumerate(self.operands) if (its := tangents.at(operand)) is not None}
-        if moving and self.target.matrix is not None:
-            tangents_in = {k: spread(tangents.filled(its), self.operands[k].shape).ravel() for k, its in moving.items()}
-            number = self.target.number
-            tangents_out = pushed(_Entries(tangents.by), self.target.matrix, self.read, tangents_in, [number])
-            tangents.put(self.target, tangents_out[number])
+        if moving and (operation := self.target.matrix) is not None:
+            shapes = {k: self.operands[k].shape for k in moving}
+            tangents_in = {k: tangents.flat(tangents.spread(tangents.filled(v), shapes[k])) for k, v in moving.items()}
+            entries, number = _Entries(tangents.by), self.target.number
+            given = _by_column(tangents.by, tangents_in)
+            images = [pushed(entries, operation, self.read, its, [number])[number] for its in given]
+            values = np.stack(images, axis=-1) if tangents.by.columns else images[0]
+            tangents.put(self.target, values)
 
     def pull(self, cotangents: Carried) -> None:
         cotangent = cotangents.of(self.target)
-        if cotangent is not None and self.target.matrix is not None:
+        if cotangent is not None and (operation := self.target.matrix) is not None:
             numbers = [k for k, moves in enumerate(self.moves) if moves]
-            cotangents_out = {self.target.number: cotangents.filled(cotangent)}
-            cotangents_in = pulled(_Entries(cotangents.by), self.target.matrix, self.read, cotangents_out, numbers)
-            for k, (values, places) in cotangents_in.items():
-                whole = np.full(self.operands[k].shape, cotangents.by.absent)
-                whole.reshape(-1)[places] = values
+            entries, given = _Entries(cotangents.by), {self.target.number: cotangents.filled(cotangent)}
+            images = [pulled(entries, operation, self.read, its, numbers) for its in _by_column(cotangents.by, given)]
+            for k, (values, places) in images[0].items():
+                whole = cotangents.absent(*self.operands[k].shape)
+                all_values = np.stack([its[k][0] for its in images], axis=-1) if cotangents.by.columns else values
+                whole.reshape(-1, *cotangents.by.columns)[places] = all_values
                 cotangents.add(self.operands[k], whole)
 
     def coefficients(self) -> list[Carriers]:
@@ -283,6 +288,14 @@ class MatrixRow(ArrayRow):
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         return replace(self, read=tuple([next(coefficients) for _ in self.read]))
+
+
+def _by_column(by: ArrayArithmetic, carried: dict[int, Carriers]) -> list[dict[int, Carriers]]:
+    """Return the values of each column alone, as the rules of matrices read them."""
+    if not by.columns:
+        return [carried]
+    numbers = range(*by.columns)
+    return [{k: np.ascontiguousarray(values[..., n]) for k, values in carried.items()} for n in numbers]
 
 
 def check_values(operation: MatrixOperation, values: NDArray[np.float64]) -> None:
@@ -310,7 +323,7 @@ class _Entries(Algebra[Carriers]):
         (_, rows, inner, columns), turned, (left, right) = operation.sizes, operation.transposed, operands
         first = left.reshape(inner, rows).T if turned[0] else left.reshape(rows, inner)
         second = right.reshape(columns, inner).T if turned[1] else right.reshape(inner, columns)
-        return self.by.product(first, second).ravel()
+        return self.by.matmul(first, second).ravel()
 
     def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         return self.by.map(function, *values)

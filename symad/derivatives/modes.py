@@ -269,11 +269,9 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
     return cheapest(build.graph, "Hessian", ways, parameters, mode, nodes_of=dict.values)
 
 
-# Cost for each image of an array node, and of a scalar, in operations on one element with their derivatives: an array
-# node takes 26 to 53 microseconds, a scalar 1.6, an operation 27 to 73 where a matrix is sparse, up to 1,200 elsewhere.
-ARRAY_NODE, SCALAR_NODE = 1.0, 0.05
 WRITTEN_OUT = frozenset({"solve", "triangular", "determinant", "log_determinant", "cholesky"})  # if need be
-WIDE = 64  # elements of the largest array; without one this large, no matrix is made by array nodes
+FEW = 200  # operations on elements: up to them, element by element is as soon (37 Hessians of 3 to 112 variables)
+CARRIED = 2**22  # tangents that are carried at once
 
 Direction = Literal["auto", "fwd", "rev"]
 
@@ -299,25 +297,22 @@ def _images(level: Level, linear: Linear | ArrayLinear, count: int, size: int) -
     """Return the images of unit vectors, one in each row; a function called on numbers carries numbers."""
     assert isinstance(linear, ArrayLinear)
     graph, outside = level.scope.graph, level.scope.parent is None
-    by = NumberArithmetic() if outside else NodeArithmetic(level.build)
     linear = linear.with_numbers(graph, level.scope.values) if outside else linear
-    images: NDArray[Any] = np.empty((count, size), dtype=np.float64 if outside else np.int64)
-    for k in range(count):
+    columns: NDArray[Any] = np.empty((size, count), dtype=np.float64 if outside else np.int64)
+    carried = sum(node.size for node in graph.arrays.nodes[level.arrays_before :]) + len(linear.rows)
+    width = max(1, CARRIED // carried)
+    for start in range(0, count, width):
         check("computing the columns of a matrix")
-        images[k] = linear.image(by, np.where(np.arange(count) == k, by.number(1), by.absent))
-    return constants(graph, images) if outside else images
+        chunk = np.arange(start, min(start + width, count))
+        by = NumberArithmetic(chunk.shape) if outside else NodeArithmetic(level.build, chunk.shape)
+        seeds = np.where(np.arange(count)[:, None] == chunk, by.number(1), by.absent)
+        columns[:, chunk] = linear.image(by, seeds)
+    return constants(graph, columns.T) if outside else columns.T
 
 
-def is_cheaper(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:
+def is_cheaper(level: Level) -> bool:
     """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
-    inputs, outputs, arrays = level.parameters.nodes.size, result.nodes.size, level.scope.graph.arrays
+    arrays = level.scope.graph.arrays
     own_nodes = arrays.nodes[level.arrays_before :]
-    if any(node.matrix is not None and node.matrix.kind not in WRITTEN_OUT for node in own_nodes):
-        return True
-    if all(node.size < WIDE for node in own_nodes):
-        return False
-    images = {"fwd": inputs, "rev": outputs, "hessian": inputs}.get(direction or "auto", min(inputs, outputs))
-    elements = sum(node.size for node in own_nodes if node.first >= level.nodes_before)
-    scalars = len(level.scope.graph) - level.nodes_before - elements
-    image = ARRAY_NODE * (len(own_nodes) + SCALAR_NODE * scalars)
-    return images * image <= arrays.operations(level.arrays_before) + scalars
+    must_be = any(node.matrix is not None and node.matrix.kind not in WRITTEN_OUT for node in own_nodes)
+    return must_be or arrays.operations(level.arrays_before) > FEW

@@ -44,14 +44,18 @@ class View:
     places: Nodes | None = None
     whole: bool = False  # all of them, in their order
 
-    def of(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return these elements, in the shape of the operand, of flat values of the array node."""
+    def of(self, values: NDArray[Any], shape: tuple[int, ...], columns: tuple[int, ...] = ()) -> NDArray[Any]:
+        """Return these elements, in the shape of the operand, of flat values of the array node.
+
+        With `columns` each element has as many values, along the last axis.
+        """
         if self.whole:
-            return values.reshape(shape)
+            return values.reshape(shape + columns)
         if self.places is not None:
             return values[self.places]
-        size = values.itemsize
-        return np.ndarray(shape, values.dtype, values, self.offset * size, tuple([step * size for step in self.steps]))
+        size = values.itemsize * math.prod(columns)
+        steps = [step * size for step in self.steps] + [values.itemsize] * len(columns)
+        return np.ndarray(shape + columns, values.dtype, values, self.offset * size, tuple(steps))
 
     def ids(self, shape: tuple[int, ...]) -> Nodes:
         """Return the nodes of these elements."""

@@ -236,7 +236,7 @@ def jacobian(
             if not sparse:
                 check_dense(f, "Jacobian", result.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
-                if not modes.is_cheaper(level, result, direction):
+                if not modes.is_cheaper(level):
                     return None
                 return close_blocks(level, modes.array_jacobian(level, result, direction), result, chosen)
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
@@ -306,7 +306,7 @@ def hessian(
             if not sparse:
                 check_dense(f, "Hessian", level.parameters.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
-                if not modes.is_cheaper(level, result, "hessian"):
+                if not modes.is_cheaper(level):
                     return None
                 matrix = modes.array_hessian(level, modes.gradient(level, result, nested=True))
                 return close_blocks(level, matrix, level.parameters, chosen)

@@ -35,7 +35,7 @@ def array_nodes(least: int | None) -> Iterator[None]:
         else:
             for module, name in ((array_graph, "LEAST"), (array_arithmetic, "LEAST"), (solve, "FACTORIZED")):
                 stack.enter_context(patch.object(module, name, least))
-            stack.enter_context(patch.object(modes, "ARRAY_NODE", 0))  # dense matrices are made of them always
+            stack.enter_context(patch.object(modes, "FEW", -1))  # dense matrices are made of them always
         yield
 
 

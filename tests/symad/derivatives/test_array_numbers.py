@@ -535,9 +535,9 @@ def scalars_and_an_array(x):
     [
         (network, 96, False),
         (lambda x: np.sum(np.exp(-(np.subtract.outer(x, x) ** 2))), 40, False),
-        (lambda x: np.sum(np.sin(x) * np.cos(x)), 300, True),  # a diagonal matrix
-        (lambda x: np.sum(np.sin(x) * x**2), 20, True),  # no wide array
-        (scalars_and_an_array, 64, True),
+        (lambda x: np.sum(np.sin(x) * np.cos(x)), 300, False),  # a diagonal matrix
+        (lambda x: np.sum(np.sin(x) * x**2), 20, True),  # few operations
+        (scalars_and_an_array, 64, True),  # few of them on arrays
     ],
 )
 def test_a_hessian_on_numbers_is_made_of_arrays_where_that_is_less_work(f, size, by_elements, monkeypatch):
@@ -549,3 +549,47 @@ def test_a_hessian_on_numbers_is_made_of_arrays_where_that_is_less_work(f, size,
     assert bool(calls) is by_elements
     v = np.cos(np.arange(float(size)))
     np.testing.assert_allclose(found @ v, sa.hvp(f, (x,), (v,)), rtol=1e-10, atol=1e-12 * np.abs(found).max())
+
+
+_PLACES = np.array([0, 3, 3, 1, 5, 0])
+_STACK = np.random.default_rng(6).normal(size=(3, 4, 4))
+COLUMNS = {
+    "products of a stack": lambda x: np.matmul(_STACK, x.reshape(4, 4)) + np.matmul(x.reshape(4, 4), _STACK),
+    "product with itself": lambda x: x.reshape(4, 4) @ np.tanh(x.reshape(4, 4).T) @ x[:4],
+    "branches at their ends": lambda x: np.where(x > x[0], np.sqrt(np.abs(x - x[0])), 0.0) * x[::-1],
+    "largest of rows": lambda x: np.max(x.reshape(4, 4), axis=1) * np.sort(x)[:4],
+    "running sums": lambda x: np.cumsum(np.exp(x))[::2] * np.cumsum(x[::-1])[1::2],
+    "places that repeat": lambda x: np.bincount(np.r_[_PLACES, 2, 4], np.sin(x[:8]) * x[1], 6) + x[_PLACES],
+    "scalars and arrays": lambda x: np.sin(x[0] * x[1]) * np.exp(x) + x[2] ** 2 * np.concatenate([x[3:], x[:3]]),
+    "solve": lambda x: np.linalg.solve(x.reshape(4, 4) + 4 * np.eye(4), np.exp(x[:4])),
+    "cholesky": lambda x: np.linalg.cholesky(x.reshape(4, 4) @ x.reshape(4, 4).T + np.eye(4)),
+    "determinant": lambda x: np.linalg.slogdet(x.reshape(4, 4) + 4 * np.eye(4))[1] * x,
+    "eigenvalues": lambda x: np.linalg.eigvalsh(x.reshape(4, 4) + x.reshape(4, 4).T + np.diag(np.arange(4.0))),
+    "singular values": lambda x: np.linalg.svd(x.reshape(4, 4) + np.diag(np.arange(4.0)), compute_uv=False) * x[:4],
+    "QR": lambda x: np.linalg.qr(x.reshape(8, 2))[0] @ x[:2],
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("carried", [1, 500, 2**22])
+def test_columns_at_once_are_those_one_by_one(name, carried, monkeypatch):
+    """The matrix of a level carries all columns, or some at a time; each is a product with a unit vector."""
+    f, x = COLUMNS[name], np.random.default_rng(7).normal(size=16)
+    monkeypatch.setattr(modes, "CARRIED", carried)
+    monkeypatch.setattr(modes, "FEW", -1)
+    units, cotangents = np.eye(16), np.random.default_rng(8).normal(size=(3, *np.shape(f(x))))
+    columns = np.stack([sa.jvp(f, (x,), (unit,))[1] for unit in units], axis=-1)
+    scale = np.abs(columns).max()
+    for mode in ("fwd", "rev"):
+        np.testing.assert_allclose(sa.jacobian(f, mode=mode)(x), columns, rtol=1e-11, atol=1e-13 * scale)
+
+    def total(x):
+        return np.sum(f(x) * cotangents[0])
+
+    hessian = sa.hessian(total)(x)
+    rows = np.stack([sa.hvp(total, (x,), (unit,)) for unit in units])
+    np.testing.assert_allclose(hessian, rows, rtol=1e-9, atol=1e-11 * np.abs(rows).max())
+    third = sa.grad(lambda x: np.sum(sa.hessian(total)(x) * rows))(x)  # columns of nodes, differentiated again
+    step = 1e-5 * np.cos(np.arange(16.0))
+    change = np.sum((sa.hessian(total)(x + step) - sa.hessian(total)(x - step)) * rows) / 2
+    np.testing.assert_allclose(third @ step, change, rtol=1e-5, atol=1e-7 * np.abs(change))
