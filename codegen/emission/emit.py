@@ -15,10 +15,18 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
-from codegen.emission.lane_functions import SINE_AND_COSINE, angles_of_both, on_lanes, pair_of, sine_and_cosine_of_lanes
+from codegen.emission.lane_functions import (
+    SINE_AND_COSINE,
+    angles_of_both,
+    in_ir,
+    on_lanes,
+    pair_of,
+    sine_and_cosine_of_lanes,
+)
 from codegen.emission.schedule import FREE, Place, Schedule, aligned, pointers, split_stores, workspace
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row, is_truth_row, lanes_of_row
+from codegen.ir.operations import EXACT, NEGATED, in_table
 from codegen.ir.program import Program
 from codegen.lanes import SCALAR, LaneLayout, Lanes
 from codegen.limits import check
@@ -33,8 +41,6 @@ MEMORY = (
     Symbol("malloc", "declare ptr @malloc(i64)"),
     Symbol("free", "declare void @free(ptr)"),
 )
-# Operands of the fused operations with a sign.
-NEGATED: dict[str, tuple[int, ...]] = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +236,7 @@ class ChunkWriter:
             elif row[0] in LEAF_NAMES:
                 name = names[index]
             else:
-                name = names[index] = OPERATIONS[row[0]](self, names, row)
+                name = names[index] = WRITERS[row[0]](self, names, row)
             if index in slots:
                 value = self.grouped(lanes_of_row(row)).number(names, name) if is_truth_row(row) else name
                 names.store(value, self.workspace_pointer, slots[index] * self.lanes.width, self.lanes_of(row))
@@ -275,7 +281,7 @@ class ChunkWriter:
 
     def number(self, names: Names, truth: str) -> str:
         """Convert a truth value to 0.0 or 1.0."""
-        return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
+        return names.new(in_ir("number", self.lanes).format(truth))
 
     def call(self, names: Names, function: str, operands: list[str]) -> str:
         """Call a function of numbers, in all lanes."""
@@ -294,11 +300,16 @@ class ChunkWriter:
         return names.new(f"extractvalue {pair} {names.pairs[angle]},{SINE_AND_COSINE.index(function)}")
 
 
-def _fused(writer: ChunkWriter, names: Names, row: Row) -> str:
+def _written(writer: ChunkWriter, names: Names, row: Row) -> str:
+    operation, operands = in_table(row)
+    return names.new(in_ir(operation, writer.lanes).format(*[names[operand] for operand in operands]))
+
+
+def _exact(writer: ChunkWriter, names: Names, row: Row) -> str:
     operands = [names[operand] for operand in row[1:]]
-    for position in NEGATED[row[0]]:
-        operands[position - 1] = names.new(f"fneg {writer.lanes.type} {operands[position - 1]}")
-    return writer.call(names, "llvm.fma.f64", operands)
+    for position in NEGATED.get(row[0], ()):
+        operands[position] = names.new(in_ir("neg", writer.lanes).format(operands[position]))
+    return writer.call(names, f"llvm.{EXACT.get(row[0], 'fma')}.f64", operands)
 
 
 def _function(writer: ChunkWriter, names: Names, row: Row) -> str:
@@ -307,16 +318,10 @@ def _function(writer: ChunkWriter, names: Names, row: Row) -> str:
     return writer.call(names, row[1], [names[operand] for operand in row[2:]])
 
 
-def _select(writer: ChunkWriter, names: Names, row: Row) -> str:
-    test, first, second = [names[operand] for operand in row[1:]]
-    lanes = writer.lanes
-    return names.new(f"select {lanes.truth} {test},{lanes.type} {first},{lanes.type} {second}")
-
-
 def _wide(writer: ChunkWriter, names: Names, row: Row) -> str:
     """Write one operation on all lanes of a group."""
     width, *shape = row[1]
-    return OPERATIONS[shape[0]](writer.grouped(width), names, (*shape, *row[2:]))
+    return WRITERS[shape[0]](writer.grouped(width), names, (*shape, *row[2:]))
 
 
 def _gather(writer: ChunkWriter, names: Names, row: Row) -> str:
@@ -331,24 +336,14 @@ def _lane(writer: ChunkWriter, names: Names, row: Row) -> str:
     return names.new(f"extractelement {kind} {names[row[2]]},i32 {row[1]}")
 
 
-OPERATIONS: dict[str, Callable[[ChunkWriter, Names, Row], str]] = {
-    **dict.fromkeys(
-        BINARY, lambda w, names, row: names.new(f"f{row[0]} {w.lanes.type} {names[row[1]]},{names[row[2]]}")
-    ),
+WRITERS: dict[str, Callable[[ChunkWriter, Names, Row], str]] = {
+    **dict.fromkeys((*BINARY, "neg", "select", "compare", "logic", "not", "number"), _written),
+    **dict.fromkeys(("abs", "sqrt", *NEGATED), _exact),
     "wide": _wide,
     "gather": _gather,
     "spread": lambda writer, names, row: in_all_lanes(names.new, Lanes(row[1][0]), names[row[2]]),
     "lane": _lane,
-    **dict.fromkeys(NEGATED, _fused),
-    "neg": lambda writer, names, row: names.new(f"fneg {writer.lanes.type} {names[row[1]]}"),
-    "sqrt": lambda writer, names, row: writer.call(names, "llvm.sqrt.f64", [names[row[1]]]),
-    "abs": lambda writer, names, row: writer.call(names, "llvm.fabs.f64", [names[row[1]]]),
     "call": _function,
-    "select": _select,
-    "compare": lambda w, names, row: names.new(f"fcmp {row[1]} {w.lanes.type} {names[row[2]]},{names[row[3]]}"),
-    "logic": lambda w, names, row: names.new(f"{row[1]} {w.lanes.truth} {names[row[2]]},{names[row[3]]}"),
-    "not": lambda w, names, row: names.new(f"xor {w.lanes.truth} {names[row[1]]},{w.lanes.splat('true', 'i1')}"),
-    "number": lambda writer, names, row: writer.number(names, names[row[1]]),
 }
 
 

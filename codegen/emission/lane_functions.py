@@ -17,26 +17,23 @@ from codegen.functions.lane_values import LaneOperationWriter, LaneValue
 from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row, code_of
+from codegen.ir.operations import EXACT, OPERATIONS
 from codegen.lanes import SCALAR, Lanes
 from codegen.processor import has_fma
 from codegen.stages import allowed
 
-# {0}, {1}... are the operands; {n}, {w} and {t} are the types of numbers, words and truth values.
-OPERATIONS = {
-    "add": "fadd {n} {0},{1}", "sub": "fsub {n} {0},{1}", "mul": "fmul {n} {0},{1}", "div": "fdiv {n} {0},{1}",
-    "negate": "fneg {n} {0}", "select": "select {t} {0},{n} {1},{n} {2}",
-    **{condition: f"fcmp {condition} {{n}} {{0}},{{1}}" for condition in ("olt", "ogt", "oge", "uge", "oeq")},
-    "bits": "bitcast {n} {0} to {w}", "of_bits": "bitcast {w} {0} to {n}", "iadd": "add {w} {0},{1}",
-    "and": "and {w} {0},{1}", "or": "or {w} {0},{1}", "xor": "xor {w} {0},{1}", "shl": "shl {w} {0},{1}",
-    "lshr": "lshr {w} {0},{1}", "equal": "icmp eq {w} {0},{1}", "above": "icmp ugt {w} {0},{1}",
-    "imul": "mul {w} {0},{1}", "number": "sitofp {w} {0} to {n}", "widen": "zext {w} {0} to i128",
-    "narrow": "trunc i128 {0} to {w}", "mul_wide": "mul i128 {0},{1}", "add_wide": "add i128 {0},{1}",
-    "upper": "lshr i128 {0},64",
-}  # fmt: skip
 SINE_AND_COSINE = ("llvm.sin.f64", "llvm.cos.f64")
-INTRINSICS = {
-    "abs": "llvm.fabs", "fma": "llvm.fma", "copysign": "llvm.copysign", "floor": "llvm.floor", "sqrt": "llvm.sqrt",
-}  # fmt: skip
+
+
+@cache
+def in_ir(operation: str, lanes: Lanes) -> str:
+    """Return how LLVM writes an operation on lanes, with places for the operands.
+
+    >>> in_ir("olt", Lanes(4))
+    'fcmp olt <4 x double> {0},{1}'
+    """
+    types = {"n": lanes.type, "w": lanes.word, "t": lanes.truth, "true": lanes.splat("true", "i1")}
+    return OPERATIONS[operation].llvm.format("{0}", "{1}", "{2}", **types)
 
 
 class LaneWriter(LaneOperationWriter):
@@ -58,13 +55,13 @@ class LaneWriter(LaneOperationWriter):
         return self.lanes.splat(str(value), f"i{self.format.bits}")
 
     def put(self, operation: str, operands: Sequence[str]) -> str:
-        if operation in INTRINSICS:
-            function = symbol(f"{INTRINSICS[operation]}.{self.lanes.suffix}", len(operands), self.lanes.type)
+        if operation in EXACT:
+            function = symbol(f"llvm.{EXACT[operation]}.{self.lanes.suffix}", len(operands), self.lanes.type)
             return self.call(function, self.lanes.type, operands)
         if operation == "funnel":
             funnel = Symbol("llvm.fshl.i64", "declare i64 @llvm.fshl.i64(i64,i64,i64)")
             return self.call(funnel, self.lanes.word, operands, "w")
-        return self.write(OPERATIONS[operation].format(*operands, **self.types))
+        return self.write(in_ir(operation, self.lanes).format(*operands))
 
     def call(self, function: Symbol, result: str, operands: Sequence[str], kind: str = "n") -> str:
         """Call a function of numbers, or of another kind."""

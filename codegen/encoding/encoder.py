@@ -28,6 +28,7 @@ from codegen.encoding.written_values import (
 )
 from codegen.encoding.x86_instructions import COMMUTATIVE, in_registers
 from codegen.ir.machine_rows import LEAVES, Row, code_of
+from codegen.ir.operations import NEGATED
 from codegen.limits import EVERY, check
 
 BOTH = "sine and cosine"
@@ -86,7 +87,7 @@ class Encoder(KernelValues):
         """Return the writers of rows by code, called with the row's number, the row, and the suffix of its lanes."""
         return {
             **dict.fromkeys(("add", "sub", "mul", "div"), self.binary),
-            **dict.fromkeys(("fma", "fms", "fnma", "fnms"), self.fused),
+            **dict.fromkeys(NEGATED, self.fused),
             **dict.fromkeys(LEAVES, lambda index, row, lanes: self.store(self.registers.wanted(index), index)),
             **{code: getattr(self, code) for code in ("spread", "gather", "lane", "half")},
             "neg": lambda index, row, lanes: self.masked(index, row, "xor", SIGN, lanes),

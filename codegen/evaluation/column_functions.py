@@ -17,6 +17,7 @@ import sympy as sp
 import codegen.heads as h
 from codegen.evaluation.bitwise_choice import select
 from codegen.evaluation.interpret import Arithmetic, Functions, carry_out, leaf_number
+from codegen.functions.function_rows import FLOATS
 from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
 from codegen.ir.program import Head, Rows
@@ -144,25 +145,10 @@ def _piecewise(*flat: Any) -> Any:
 
 
 BLOCK = 16_384  # elements, of which a dozen arrays fit in a cache
-_CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "olt": np.less, "ogt": np.greater, "oge": np.greater_equal, "oeq": np.equal,
-    "ord": lambda u, v: np.equal(u, u) & np.equal(v, v),
-}  # fmt: skip
 _CALLS: dict[str, Callable[..., Any]] = {"exp": np.exp, "log": np.log, "log1p": _log1p}
-_MACHINE = SimpleNamespace(  # the constructors that formulas use, on columns
-    const=lambda value: value,
-    add=np.add,
-    sub=np.subtract,
-    mul=np.multiply,
-    div=np.divide,
-    negate=np.negative,
-    abs=np.abs,
-    maximum=np.maximum,
-    call=lambda symbol, columns: _CALLS[symbol](*columns),
-    compare=lambda condition, u, v: _CONDITIONS[condition](u, v),
-    logic=lambda operation, u, v: u & v if operation == "and" else u | v,
-    select=select,
-)
+_ON_COLUMNS = {"div": np.divide, "maximum": np.maximum, "select": select,
+               "call": lambda symbol, columns: _CALLS[symbol](*columns)}  # fmt: skip
+_MACHINE = SimpleNamespace(**vars(FLOATS) | _ON_COLUMNS)
 WRITTEN: tuple[Head, ...] = (sp.sech, h.softplus, h.log_expit, h.logaddexp, h.xlogy, h.one_minus_square, h.log_argument,
                              h.tie_share)  # fmt: skip
 FUNCTIONS = Functions(_one_by_one, {

@@ -21,6 +21,7 @@ from codegen.errors import LoweringError
 from codegen.functions.formula_values import Formula, lowering
 from codegen.functions.libraries import scipy_number, scipy_ufunc
 from codegen.ir.machine_rows import Machine, Reference
+from codegen.ir.operations import HOLDS
 from codegen.ir.program import Head
 from codegen.records import dataclass
 
@@ -99,10 +100,6 @@ def refuse(why: str) -> Native:
     return lower
 
 
-_CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "olt": operator.lt, "ole": operator.le, "ogt": operator.gt, "oge": operator.ge, "oeq": operator.eq,
-    "ord": lambda a, b: a == a and b == b,
-}  # fmt: skip
 C_FUNCTIONS: dict[str, Callable[..., float]] = {  # on Python floats, by the symbol that kernels call
     "exp": number.exp, "exp2": number.exp2, "expm1": number.expm1, "log": number.log, "log2": number.log2,
     "log10": number.log10, "log1p": number.log1p, "pow": number.power, "hypot": number.hypot, "cbrt": math.cbrt,
@@ -137,8 +134,8 @@ FLOATS = SimpleNamespace(  # the constructors that formulas use, on floats and t
     reciprocal=partial(number.divide, 1.0),
     maximum=number.maximum,
     call=_called,
-    compare=lambda condition, a, b: bool(_CONDITIONS[condition](a, b)),
-    logic=lambda operation, a, b: a and b if operation == "and" else a or b,
+    compare=lambda condition, a, b: HOLDS[condition](a, b),
+    logic=lambda operation, a, b: a & b if operation == "and" else a | b,
     select=lambda test, a, b: a if test else b,
 )
 

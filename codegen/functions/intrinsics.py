@@ -45,6 +45,7 @@ from codegen.functions.formula_values import (
 )  # fmt: skip
 from codegen.functions.function_rows import Intrinsic, inverse, libm, reciprocal, scipy, written
 from codegen.functions.powers import lower_power
+from codegen.ir.operations import HOLDS
 from codegen.ir.program import Head
 
 
@@ -73,8 +74,8 @@ def intrinsic(head: Head) -> Intrinsic:
     return row
 
 
-def _relational(head: Head, condition: str, function: Callable[[Any, Any], bool]) -> Intrinsic:
-    return Intrinsic(head, native.compare(condition), function, function, 0.0)
+def _relational(head: Head, condition: str) -> Intrinsic:
+    return Intrinsic(head, native.compare(condition), HOLDS[condition], HOLDS[condition], 0.0)
 
 
 def _truth(head: Head, lowering: Callable[..., int], function: Callable[..., Any]) -> Intrinsic:
@@ -322,12 +323,12 @@ ELEMENTARY = [
 ]
 
 LOGIC = [
-    _relational(sp.Lt, "olt", operator.lt),
-    _relational(sp.Le, "ole", operator.le),
-    _relational(sp.Gt, "ogt", operator.gt),
-    _relational(sp.Ge, "oge", operator.ge),
-    _relational(sp.Eq, "oeq", operator.eq),
-    _relational(sp.Ne, "une", operator.ne),
+    _relational(sp.Lt, "olt"),
+    _relational(sp.Le, "ole"),
+    _relational(sp.Gt, "ogt"),
+    _relational(sp.Ge, "oge"),
+    _relational(sp.Eq, "oeq"),
+    _relational(sp.Ne, "une"),
     _truth(sp.And, native.connective("and"), lambda *tests: all(tests)),
     _truth(sp.Or, native.connective("or"), lambda *tests: any(tests)),
     _truth(sp.Xor, native.connective("xor"), lambda *tests: sum(map(bool, tests)) % 2 == 1),

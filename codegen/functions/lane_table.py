@@ -131,10 +131,10 @@ def _shifted_left(word: LaneValue, following: LaneValue) -> LaneValue:
 
 def _part_of_quadrant(turns: LaneValue, rest: LaneValue) -> tuple[LaneValue, LaneValue]:
     """pi/2 (turns/2**64 + rest/2**128) in two parts; turns is a number with a sign."""
-    first = turns.put_word("and", -(2**11)).put("number") * 2.0**-64
+    first = turns.put_word("and", -(2**11)).put("of_word") * 2.0**-64
     joined = turns.put_word("and", 2**11 - 1).put_word("shl", 42).put("or", rest.put_word("lshr", 22))
-    third = rest.put_word("and", 2**22 - 1).put("number") * 2.0**-128
-    total, lost = quick_two_sum(first, joined.put("number") * 2.0**-106)
+    third = rest.put_word("and", 2**22 - 1).put("of_word") * 2.0**-128
+    total, lost = quick_two_sum(first, joined.put("of_word") * 2.0**-106)
     total, lost = quick_two_sum(total, lost + third)
     half_pi, half_rest, _ = turns.format.half_pi
     return quick_two_sum(*lane.product_of(total, lost, total.constant(half_pi), total.constant(half_rest)))

@@ -53,12 +53,15 @@ class LaneValue(Number):
         return self.writer.format
 
     def put(self, operation: str, *operands: Operand) -> LaneValue:
-        """Write an operation whose first operand is this value. Floats are constants."""
+        """Write an operation (`codegen.ir.operations`) whose first operand is this value. Floats are constants."""
         texts = [part.text if isinstance(part, LaneValue) else self.writer.number(part) for part in operands]
         return LaneValue(self.writer, self.writer.put(operation, [self.text, *texts]))
 
     def compare(self, condition: str, other: Operand) -> LaneValue:
         return self.put(condition, other)
+
+    def __neg__(self) -> LaneValue:
+        return self.put("neg")
 
     def constant(self, value: float) -> LaneValue:
         return LaneValue(self.writer, self.writer.number(value))

@@ -23,7 +23,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 code_of: Callable[[Row], str] = itemgetter(0)  # the operation of a row
 LEAVES = frozenset({"const", "input", "true", "false", "constants", "uniform", "beside"})
-OPPOSITES = {"olt": "uge", "ole": "ugt", "ogt": "ule", "oge": "ult", "oeq": "une", "ord": "uno"}
+OPPOSITES = {"olt": "uge", "ole": "ugt", "ogt": "ule", "oge": "ult", "oeq": "une", "one": "ueq", "ord": "uno"}
 OPPOSITES |= {opposite: condition for condition, opposite in OPPOSITES.items()}
 TRUTHS = frozenset({"compare", "logic", "not", "true", "false"})
 GROUPS = ("wide", "gather", "spread")  # values that fill the lanes of a vector register, see codegen.lowering.group

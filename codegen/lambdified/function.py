@@ -15,7 +15,7 @@ from codegen.errors import ArgumentError, LoweringError
 from codegen.ir.program import Input
 from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
-from codegen.lambdified.modules import SCIPY, Theirs, tell
+from codegen.lambdified.modules import Theirs, tell
 from codegen.lambdified.structures import MATRIX, NUMBER, Arguments, CallError, Results
 from codegen.lanes import NumberType
 from codegen.machine.build import compile_program
@@ -108,8 +108,8 @@ class Lambdified:
         self.kernel, self._arguments, self._results = kernel, arguments, results
         self._text, self.__doc__ = told
         self._theirs, self._symbolic = theirs, symbolic
+        self._others = None if theirs is None or theirs.modules == "native" else theirs  # of what is no double
         self._complex: Kernel | None = None
-        self._in_integers: Callable[..., Any] | None = None  # SymPy's own function, after its first call with integers
         self._plain = arguments.plain
         self.__name__ = self.__qualname__ = "lambdified"
         self.__signature__ = signature_of(arguments.names)
@@ -117,6 +117,7 @@ class Lambdified:
         numbers = type(shape) in (list, tuple) and len(shape) > 0 and all(type(part) is str for part in shape)
         self._listed: Any = type(shape) if numbers and set(shape) == {NUMBER} else None  # floats and nothing else
         declared = kernel.program.arguments
+        self._arity = len(declared)
         self._first = declared[0].shape if declared else ()  # an array of this shape is one point
         self._on_arrays: Callable[..., Any] | None = None  # made at the first call with arrays
         self._direct = results.shape in (NUMBER, MATRIX)  # the kernel's result is the result
@@ -135,10 +136,10 @@ class Lambdified:
         taken = as_floats(args)
         if taken is not None and (values := self._of_floats(taken[0])) is not NotImplemented:
             return _in_library(_numpys, values) if taken[1] else values
-        if taken is None and self._in_integers is not None and _IN_PYTHON.issuperset(map(type, args)):
-            return self._in_integers(*originals)
-        if len(args) != len(self.kernel.program.arguments):
+        if len(args) != self._arity:
             self._arguments.apart(args)  # which refuses it
+        if taken is None and self._others is not None and _IN_PYTHON.issuperset(map(type, args)):
+            return self._others.scipy(*originals)
         return self._of_any(args, originals)
 
     def _of_floats(self, args: Sequence[Any]) -> Any:
@@ -160,17 +161,18 @@ class Lambdified:
         if any(isinstance(value, sp.Basic) for value in args):
             numbers = args if self._symbolic and not any(map(_axes, args)) else tuple(map(_number, args))
             if any(isinstance(value, sp.Basic) for value in numbers):
-                return self._in_python("expressions as arguments", "sympy" if self._symbolic else "", originals)
+                if self._theirs is None or not self._symbolic:
+                    raise CallError(
+                        "expressions as arguments", why="the function computes with numbers",
+                        do="make it without modules='math', where it is made, and not of a pickle",
+                    )  # fmt: skip
+                return self._theirs.function("sympy")(*originals)
             args = originals = numbers
         library, args = _of_library(args)
         kinds = kinds_of(args)
-        if kinds & _OTHERS or kinds == {INTEGER}:
-            native = self._theirs is None or self._theirs.modules == "native"
-            if not (native or self._has_matrices_at_points(args)):
-                values = self._in_python("these arguments", SCIPY, originals)
-                if _IN_PYTHON.issuperset(map(type, args)) and self._theirs is not None:
-                    self._in_integers = self._theirs.function(SCIPY)
-                return values
+        inexact = kinds & _OTHERS or kinds == {INTEGER}
+        if inexact and self._others is not None and not self._has_matrices_at_points(args):
+            return self._others.scipy(*originals)
         if self.kernel.options.number.parts == 1 and COMPLEX in kinds:
             return self._complex_numbers(args)
         values = self._results.fill(self._broadcast(self.kernel, args))
@@ -182,15 +184,6 @@ class Lambdified:
         many = any(_axes(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
         return many and bool(self._results.matrices)
 
-    def _in_python(self, subject: str, modules: Any, args: Sequence[Any]) -> Any:
-        """Evaluate by SymPy's own function."""
-        if self._theirs is None or not modules:
-            raise CallError(
-                subject, why="the function computes with numbers",
-                do="make it without modules='math', where it is made, and not of a pickle",
-            )  # fmt: skip
-        return self._theirs.function(modules)(*args)
-
     def _complex_numbers(self, args: tuple[Any, ...]) -> Any:
         """Evaluate by a kernel for complex numbers; by SymPy's own code where a function has no native form of them."""
         if self._complex is None:
@@ -201,10 +194,10 @@ class Lambdified:
                     straight, **(asdict(self.kernel.options) | {"dtype": "complex128", "tier": "default"})
                 )
             except (LoweringError, ArgumentError) as error:
-                if self._theirs is None or self._theirs.modules == "native":
+                if self._others is None:
                     raise
                 tell(str(error))
-                return self._in_python("complex numbers", SCIPY, args)
+                return self._others.scipy(*args)
         return self._results.fill(self._broadcast(self._complex, args))
 
     def _broadcast(self, kernel: Kernel, args: Sequence[Any]) -> Any:
@@ -241,7 +234,8 @@ class Lambdified:
             pickle.dumps(kept)
         except (RecursionError, pickle.PicklingError, AttributeError, TypeError):
             kept = None
-        return self.__dict__ | {"_theirs": kept, "_complex": None, "_on_arrays": None, "_in_integers": None}
+        others = None if kept is None else self._others
+        return self.__dict__ | {"_theirs": kept, "_others": others, "_complex": None, "_on_arrays": None}
 
 
 def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:

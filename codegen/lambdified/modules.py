@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
@@ -58,6 +59,11 @@ class Theirs:
         self.modules: Any = modules
         self._given: tuple[Any, Any, dict[str, Any]] = args, expressions, options
         self._made: dict[str, Callable[..., Any]] = {}
+
+    @cached_property
+    def scipy(self) -> Callable[..., Any]:
+        """SymPy's function of NumPy and SciPy."""
+        return self.function(SCIPY)
 
     def function(self, modules: Any) -> Callable[..., Any]:
         """Return SymPy's function for some modules."""

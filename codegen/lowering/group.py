@@ -20,6 +20,7 @@ import numpy as np
 
 from codegen.functions.libraries import FUNCTIONS
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, MachineRows, Row, code_of
+from codegen.ir.operations import NEGATED
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
@@ -30,7 +31,7 @@ Candidate: TypeAlias = tuple[int, int, int, Pack]  # in order: operands of the l
 Find: TypeAlias = Callable[[str, int], str | None]
 
 ARITHMETIC = frozenset({
-    "add", "sub", "mul", "div", "neg", "abs", "sqrt", "fma", "fms", "fnma", "fnms", "select", "compare", "logic", "not",
+    "add", "sub", "mul", "div", "neg", "abs", "sqrt", *NEGATED, "select", "compare", "logic", "not",
 })  # fmt: skip
 SEEDS = ("div", "sqrt")
 ALONE = {code: NANOSECONDS[code if code in SEEDS else "average"] for code in ARITHMETIC} | dict.fromkeys(LEAVES, 0.0)

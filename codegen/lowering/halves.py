@@ -16,12 +16,11 @@ from itertools import accumulate, groupby
 from typing import Literal
 
 from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, constant_of, is_truth_row, operands_of, with_operands
+from codegen.ir.operations import NEGATED
 from codegen.ir.program import Program
 from codegen.lowering.lower import KINDS, Lowered
 from codegen.processor import vector_bits
 from codegen.records import dataclass
-
-KEPT = {"fma": (3, False), "fnma": (3, False), "fms": (3, True), "fnms": (3, True)}  # summand, and whether negated
 
 
 def guard(lowered: Lowered, start: int, columns: int) -> Lowered:
@@ -46,7 +45,7 @@ class _Reached:
 
     def guarded(self, row: Row) -> int | None:
         """Return the columns of a product, or None where no guard is needed."""
-        if row[0] not in ("mul", "div", *KEPT):
+        if row[0] not in ("mul", "div", *NEGATED):
             return None
         first, second = row[1:3]
         mask = self.reached[first] | self.reached[second]
@@ -91,10 +90,10 @@ class _HalvesWriter(_Reached):
 
     def _otherwise(self, row: Row) -> int:
         """Return the value in the other columns: 0, or the summand of a fused product."""
-        if row[0] not in KEPT:
+        if row[0] not in NEGATED:
             return self.put(("const", bytes(8)), 0)
-        part, negated = KEPT[row[0]]
-        return self.put(("neg", row[part]), self.reached[row[part]]) if negated else row[part]
+        summand = row[3]
+        return self.put(("neg", summand), self.reached[summand]) if 2 in NEGATED[row[0]] else summand
 
     def _test(self, mask: int) -> int:
         """Return the truth value of the columns of a mask: the sum of their unit vectors is not 0."""
@@ -210,8 +209,8 @@ def executed(program: Program, lowered: Lowered) -> Counter[str]:
             if (guarded := columns_of.guarded(row)) is not None:
                 tests.add(guarded)
                 columns["select"] += 1
-                part, negated = KEPT.get(row[0], (0, False))
-                (columns if negated and reached[row[part]] else once)["neg"] += negated
+                if 2 in NEGATED.get(row[0], ()):
+                    (columns if reached[row[3]] else once)["neg"] += 1
     steps = UnitVectorSums([seed for row in lowered.live() if rows[row][0] == "input" and (seed := reached[row])])
     sums = {done: operation for mask in tests for done, operation, *_ in steps.of(mask)}
     columns += Counter(compare=len(tests)) + Counter(sums.values())

@@ -20,12 +20,12 @@ from codegen.functions.function_rows import Intrinsic
 from codegen.functions.intrinsics import intrinsic
 from codegen.functions.powers import PowerPlan
 from codegen.ir.machine_rows import LEAVES, Machine, Reference, Row, code_of, use_counts
+from codegen.ir.operations import NEGATED
 from codegen.ir.program import Head, Program, reachable
 from codegen.records import dataclass
 
-FUSED = frozenset({"fma", "fms", "fnma", "fnms"})
 KINDS = {
-    **dict.fromkeys(FUSED, "fma"),
+    **dict.fromkeys(NEGATED, "fma"),
     **{code: code for code in ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "select", "compare", "logic", "call")},
     "not": "logic",
     "number": "select",

@@ -14,10 +14,11 @@ from codegen.emission.schedule import Schedule
 from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.expressions.printing import rolled_text
 from codegen.ir.machine_rows import LEAVES, Row, operands_of
+from codegen.ir.operations import NEGATED
 from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.emit.rolled_code import RolledPlan
-from codegen.lowering.lower import FUSED, Lowered
+from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
 from codegen.machine.calls.compiled import RegionStats, Stats
 from codegen.options import Options
@@ -189,7 +190,7 @@ def sizes(plan: RolledPlan) -> Stats:
         operations_before=sum(body.operations_before for body in bodies),
         operations_after=sum(body.operations_after_sharing for body in bodies),
         machine_operations=dict(kinds),
-        fused=sum(prepared.fused.rows[row][0] in FUSED for prepared in plan.prepared for row in prepared.fused.live()),
+        fused=sum(part.fused.rows[row][0] in NEGATED for part in plan.prepared for row in part.fused.live()),
         passes=_effects(plan.prepared),
         regions=regions,
     )

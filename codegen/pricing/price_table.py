@@ -253,12 +253,12 @@ class Price:
         return self.build + 1e-9 * calls * self.call
 
 
-def cheapest(prices: Mapping[Way, Price]) -> Way:
+def cheapest(prices: Mapping[Way, Price], calls: float = CALLS) -> Way:
     """Return the way that costs least; loops, if they are built sooner and not much slower to call than straight lines.
 
     >>> cheapest({"straight": Price(480.0, 0.06), "rolled": Price(590.0, 0.04)})
     'rolled'
-    >>> cheapest({"straight": Price(480.0, 0.02), "rolled": Price(490.0, 0.04)})
+    >>> cheapest({"straight": Price(480.0, 0.02), "rolled": Price(90.0, 0.04)}, calls=10)
     'straight'
     >>> cheapest({"straight": Price(480.0, 0.06), "rolled": Price(990.0, 0.04)})
     'straight'
@@ -267,6 +267,6 @@ def cheapest(prices: Mapping[Way, Price]) -> Way:
     straight, rolled = left.get("straight"), left.get("rolled")
     if straight and rolled and rolled.build < straight.build and rolled.call < FASTER * straight.call:
         del left["straight"]
-    if "sweep" in left and "rolled" in left and left["sweep"].total() < SWEPT * left["rolled"].total():
+    if "sweep" in left and "rolled" in left and left["sweep"].total(calls) < SWEPT * left["rolled"].total(calls):
         del left["rolled"]
-    return min(left, key=lambda way: left[way].total())
+    return min(left, key=lambda way: left[way].total(calls))

@@ -96,11 +96,12 @@ def written_operations(loop: Loop) -> int:
     return loop.program.operations if isinstance(loop, RolledBlock) else operations_of(loop.body)
 
 
-def unrolled_lines(traced: StructuredTrace) -> list[str]:
+def unrolled_lines(traced: Trace) -> list[str]:
     """Return a sentence for each loop that was written down and is carried out repetition by repetition."""
+    places = traced.carried_out if isinstance(traced, StructuredTrace) else {}
     return [
         f"the loop at {place.rpartition('/')[2]} is carried out repetition by repetition: {reason}"
-        for place, reason in traced.carried_out.items()
+        for place, reason in places.items()
     ]
 
 
@@ -327,10 +328,8 @@ def columns_of(f: Function, args: tuple[Any, ...]) -> int | None:
     >>> columns_of(hessian(lambda x: np.prod(x)), (np.ones(4),))
     4
     """
-    recipe = transform_of(f)
-    if recipe is None or recipe.columns is None or not _is_array(args, recipe.columns.argument):
-        return None
-    return np.size(args[recipe.columns.argument])
+    columns = _columns(f, args)
+    return None if columns is None else np.size(args[columns.argument])
 
 
 def seeded_program(f: Function, args: tuple[Any, ...], max_paths: int) -> Program | None:
@@ -342,10 +341,10 @@ def seeded_program(f: Function, args: tuple[Any, ...], max_paths: int) -> Progra
     >>> program.seeded, program.outputs[0].shape
     (True, (4, 4))
     """
-    recipe = transform_of(f)
-    if recipe is None or recipe.columns is None or not _is_array(args, recipe.columns.argument):
+    columns = _columns(f, args)
+    if columns is None:
         return None
-    function, examples = _seeded(f, recipe.columns, args)
+    function, examples = _seeded(f, columns, args)
     traced = trace(function, *examples, max_paths=max_paths, freeze=True)
     if len(traced.outputs.arrays) != 1 or len(traced.inputs.arrays) != len(examples):
         return None
@@ -361,8 +360,12 @@ def seeded_program(f: Function, args: tuple[Any, ...], max_paths: int) -> Progra
     return replace(program, outputs=(swept,), seeded=True)
 
 
-def _is_array(args: tuple[Any, ...], argument: int) -> bool:
-    return argument < len(args) and isinstance(args[argument], np.ndarray | float)
+def _columns(f: Function, args: tuple[Any, ...]) -> MatrixColumns | None:
+    """Return the columns of a transform's matrix of one array, None if it has none."""
+    recipe = transform_of(f)
+    columns = None if recipe is None else recipe.columns
+    is_array = columns and isinstance(dict(enumerate(args)).get(columns.argument), np.ndarray | float)
+    return columns if is_array else None
 
 
 def _seeded(f: Function, columns: MatrixColumns, args: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:

@@ -22,9 +22,10 @@ from codegen.ir.region import Nest
 from codegen.limits import limits
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
+from codegen.lowering.halves import columns_at_once, side_by_side
 from codegen.matrices.matrix_loops import asks_library, only_whole
-from codegen.pricing.price import rolled_work, straight_work, unrolled_work
-from codegen.pricing.price_table import Price, Way, cheapest
+from codegen.pricing.price import halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
+from codegen.pricing.price_table import NANOSECONDS, SECONDS, Price, Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.candidates import (
     MATRICES,
@@ -41,12 +42,12 @@ from symad.compiling.candidates import (
     unrolled_lines,
     written_operations,
 )
-from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy
+from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy, time_text
 from symad.compiling.shared_traces import can_be_replayed, replayed, traces
-from symad.compiling.sweep_candidates import CLEARLY, reason_against_sweep, sweep_candidates
 from symad.derivatives.in_code import TransformRecord
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.modes import record
+from symad.derivatives.second_order import derivative_operations
 from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.memory import telling
@@ -63,7 +64,16 @@ from symad.transforms.first_order import derivative, grad, hessian, jacobian, va
 
 Function = Callable[..., Any]
 
+FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
+FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
+SWEPT = 0.25  # nanoseconds of a block of columns for each operation of f, at least: of twelve Hessians 0.31 to 2.2
+USUAL = 4  # times the least that a sweep takes: nine of the twelve take less
+CLEARLY = 2.0  # times: one way is expected to be faster than another, whatever is wrong with the prediction
+LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
+LARGEST_CLEAR_SWEEP = 50_000  # the same where a sweep is expected to be clearly faster: it is written in some 2 s
 LARGEST_BY_COLUMNS = 20_000  # the same, and entries, where loops go through it for every column
+SOLVER_CALLS = 10.0  # of a kernel of a problem that is solved once
+REGIONS = 2  # loops in the kernel of a small problem: of twelve 1 to 8
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 SEARCHES = "a loop that ends when it has found something would not end in straight lines"
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
@@ -116,18 +126,12 @@ def plan(
 
 def _planned(f: Function, example_args: tuple[Any, ...], options: PlanOptions) -> CompilationPlan:
     with complex_points(options.dtype == "complex128"):
-        watched = None if options.freeze else StaleValueCheck(f, *static_parts(example_args))
         search = Search(f, example_args, options)
         planned = search.plan()
-        if watched is not None:
-            watched.tell(search.traced, search.traced_again)
+        search.tell_stale_values()
     record(planned)
     stage("plan", lambda: planned.text(WIDTH))
     return planned
-
-
-def _price_of(program: Program) -> Price:
-    return straight_work(program).price
 
 
 class Search:
@@ -143,6 +147,12 @@ class Search:
         self.at_once = True  # and so are those on arguments in even steps, from fewer elements on
         self.written_out: Candidate | None = None  # the sweep with every column written out
         self.shared = traces()
+        self.watched = None if options.freeze else StaleValueCheck(f, *static_parts(args))
+
+    def tell_stale_values(self) -> None:
+        """Warn of values that the function reads and that may change."""
+        if self.watched is not None:
+            self.watched.tell(self.traced, self.traced_again)
 
     @cached_property
     def traced(self) -> Trace:
@@ -210,9 +220,7 @@ class Search:
             self.refused,
             chosen.way,
             self.reason(chosen, ways),
-            [*unrolled_lines(self.traced), *(self.primal.notes if self.primal else ()), *self.notes]
-            if isinstance(self.traced, StructuredTrace)
-            else [],
+            [*unrolled_lines(self.traced), *(self.primal.notes if self.primal else ()), *self.notes],
             self.primal,
         )
 
@@ -280,15 +288,10 @@ class Search:
         """Note why a way is impossible; ArgumentError if it was asked for."""
         if way == "rolled" and self.options.needs_loops:
             option = self.options.needs_loops.replace("'", '"')
-            why = (
-                "; ".join([reason, *unrolled_lines(self.traced)])
-                if isinstance(self.traced, StructuredTrace)
-                else reason
-            )
             raise ArgumentError(
                 f"{option} of {self.name}",
                 where=written_at(self.base),
-                why=why,
+                why="; ".join([reason, *unrolled_lines(self.traced)]),
                 do="leave the option out, or write the loop down, with one body for all repetitions",
             ) from None
         if way == "sweep" and self.options.strategy == "sweep":
@@ -309,7 +312,8 @@ class Search:
         if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
             return None
-        if reason := self.reason_against_sweep(loops, others):
+        reason = self.reason_against_sweep(loops, min((price.total() for price in others), default=math.inf))
+        if reason and self.options.strategy != "sweep":
             self.refuse("sweep", reason)
             return None
         try:
@@ -329,17 +333,24 @@ class Search:
         sweep, self.written_out = sweep_candidates(program, symmetric=symmetric)
         return sweep
 
-    def reason_against_sweep(self, loops: Candidate | None, others: Sequence[Price]) -> str:
-        if self.options.strategy == "sweep":
+    def reason_against_sweep(self, loops: Candidate | None, best: float) -> str:
+        """Return why a sweep is not even written down, "" if it is; `best` is the price of the best other way."""
+        columns, symmetric = columns_of(self.composition, self.args), self.recipes[-1].transform == "Hessian"
+        if columns is not None and columns < FEWEST_COLUMNS:
+            return f"{columns} columns are too few"
+        if columns is not None and not self.written_down and columns * self.traced.count_ops() < FEWEST_PRODUCTS:
+            return f"{columns} columns of {self.traced.count_ops()} operations are too few"
+        if self.primal is None:
             return ""
-        return reason_against_sweep(
-            columns_of(self.composition, self.args),
-            None if self.written_down else self.traced.count_ops(),
-            None if self.primal is None else self.primal.program.executed,
-            symmetric=self.recipes[-1].transform == "Hessian",
-            best=min((price.total() for price in others), default=math.inf),
-            loops=None if loops is None or self.by_columns(loops) else loops.price.total(),
-        )
+        most, executed = columns or sys.maxsize, self.primal.program.executed
+        least = SWEPT * -(-most // side_by_side(most)) * executed
+        if columns and symmetric and Price(least, 0.0).total() > best:
+            return f"{columns} columns take {time_text(least)} at least"
+        if executed <= LARGEST_SWEEP or loops is None or self.by_columns(loops):
+            return ""
+        if executed <= LARGEST_CLEAR_SWEEP and Price(CLEARLY * USUAL * least, 0.0).total() < loops.price.total():
+            return ""
+        return f"its function has more than {LARGEST_SWEEP} operations"
 
     def unrolled(self, loops: Candidate | None) -> Candidate | None:
         """Straight lines, priced as the loops written out; None without loops, or where they may be far fewer."""
@@ -351,8 +362,6 @@ class Search:
 
     def straight(self, sweep: Candidate | None) -> Candidate:
         """Straight lines: priced from a sweep if that suffices, else written down."""
-        if not self.recipes and not self.written_down and not self.options.without_loops:
-            return straight_lines(self.traced, self.name)
         written_out = self.written_out
         if sweep is not None and sweep.program is not None and written_out is not None:
             # Of a wide matrix, reverse mode may cost far less.
@@ -396,11 +405,40 @@ class Search:
         return "; ".join(f"{WAYS[way.way]} {way.costs}" for way in (chosen, *others))
 
 
+def without_search(traces: Sequence[Trace], kernels: int) -> bool:
+    """Whether a solver's kernels of functions cost less as straight lines than loops at least: prices before either.
+
+    >>> import numpy as np
+    >>> from symad.tracing.trace import trace
+    >>> [without_search([trace(lambda x: np.sum(np.sin(x) ** 2), np.ones(n))], 3) for n in (50, 500)]
+    [True, False]
+    """
+    written = sum(
+        derivative_operations(traced.graph, traced.outputs.flat, traced.inputs.arrays[0].ravel().tolist())
+        for traced in traces
+    )
+    searched = sum(traced.count_ops() for traced in traces)
+    straight = Price(written * NANOSECONDS["average"], written * (SECONDS["row"] + SECONDS["encoded"]))
+    loops = Price(0.0, searched * SECONDS["traced"] + kernels * REGIONS * SECONDS["region"])
+    return cheapest({"straight": straight, "rolled": loops}, SOLVER_CALLS) == "straight"
+
+
+def sweep_candidates(program: Program, *, symmetric: bool) -> tuple[Candidate, Candidate]:
+    """Return a sweep, and straight lines that have every column of it written out."""
+    columns, lanes, halves = program.inputs[-1].size, columns_at_once(program), halves_of(program)
+    once, per_column = halves.once.total(), halves.columns.total()
+    executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
+    rows = halves.written_out(symmetric=symmetric)
+    price = rows_work(rows, len(program.outputs[0].rows) * columns).price
+    sweep = Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
+    return sweep, Candidate("straight", rows.total(), rows.total(), price)
+
+
 def straight_lines(traced: Trace, name: str) -> Candidate:
     """Return the straight lines of a trace."""
     program = to_program(traced, name)
     size = operations_of(program)
-    return Candidate("straight", size, size, partial(_price_of, program), program, traced)
+    return Candidate("straight", size, size, lambda: straight_work(program).price, program, traced)
 
 
 def _chosen(ways: Sequence[Candidate]) -> Candidate:

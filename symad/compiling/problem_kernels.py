@@ -1,12 +1,11 @@
 """The kernels of a small problem, from one trace: objective, constraints, and the derivatives that solvers ask for.
 
-What repeats is not looked for. A solver calls each kernel some ten times, which takes less than the search.
+Whether a problem is small is decided by prices (`planning.without_search`), before derivatives are traced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,23 +18,18 @@ from codegen.pricing.price_table import Way
 from codegen.stages import compilation
 from symad.compiling.native import carry_out
 from symad.compiling.plan import CompilationPlan, PlanOptions
-from symad.compiling.planning import Search, straight_lines
+from symad.compiling.planning import Search, straight_lines, without_search
 from symad.compiling.shared_traces import can_be_replayed, replayed
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.memory import telling
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.control.paths import MAX_PATHS
-from symad.tracing.control.stale_values import StaleValueCheck
 from symad.tracing.trace import Trace, trace_ours
-from symad.tracing.values.container_types import static_parts
 from symad.tracing.values.node_trees import Tree
 from symad.transforms.optimisation import value_gradient_hessian
 
 Function = Callable[..., Any]
 
-# Operations of objective and constraints, and with all derivatives: beyond them, loops are found and built as soon as
-# straight lines (chains of 20 to 400 steps and fits to 10 to 120 points, measured both ways).
-SMALL, WRITTEN = 2000, 4500
 UNSEARCHED = "the problem is small, and a solver calls a kernel a few times: loops are not looked for"
 OPTIONS = PlanOptions("auto", "auto", "all", MAX_PATHS, "float64")
 
@@ -45,7 +39,7 @@ def problem_kernels(objective: Function, constraints: Function | None, examples:
     """Return the kernels of the value, the gradient, the constraints, the Jacobian and the Hessian of the Lagrangian.
 
     The Hessian takes multipliers and sigma too, and stands behind the gradient without constraints. Matrices are
-    sparse, the Hessian is a lower triangle. None unless both functions are small, and without loops and own rules.
+    sparse, the Hessian is a lower triangle. None where loops may cost less, and for functions with loops or own rules.
 
     >>> kernels = problem_kernels(lambda x: x[0] ** 2 * x[1], lambda x: x[:1] * x[1:], [np.ones(2)])
     >>> [kernel.declared.name for kernel in kernels][:3]
@@ -53,17 +47,15 @@ def problem_kernels(objective: Function, constraints: Function | None, examples:
     >>> kernels[-1](np.array([2.0, 3.0]), np.array([10.0]), 1.0)
     array([ 6., 14.])
     """
+    functions = [objective] if constraints is None else [objective, constraints]
     with telling(), fewer_collections():
-        traces, checks = [], []
-        for function in (objective,) if constraints is None else (objective, constraints):
-            watched = StaleValueCheck(function, *static_parts(tuple(examples)))
-            search = Search(function, tuple(examples), OPTIONS)
-            if search.recipes or search.written_down or not _is_plain(search.traced):
+        searches: list[Search] = []
+        for function in functions:
+            searches.append(Search(function, tuple(examples), OPTIONS))
+            if not _is_plain(searches[-1]):
                 return None
-            traces.append(search.traced)
-            checks.append(partial(watched.tell, search.traced, search.traced_again))
-        operations = sum(traced.count_ops() for traced in traces)
-        if operations > SMALL:
+        traces = [search.traced for search in searches]
+        if not without_search(traces, 2 * len(traces) + 1):
             return None
         names: list[str] = list(traces[0].names)
         weights: list[Any] = []
@@ -75,19 +67,20 @@ def problem_kernels(objective: Function, constraints: Function | None, examples:
         first, *second = [replayed(traced, name_of(objective)) for traced in traces]
         combined = value_gradient_hessian(first, second[0] if second else None, sparse="lower")
         whole = trace_ours(combined, [*examples, *weights], names, MAX_PATHS)
-        if whole.count_ops() > WRITTEN:
-            return None
-        for tell in checks:  # else `compile` tells of frozen values
-            tell()
+        for search in searches:  # else `compile` does
+            search.tell_stale_values()
+        operations = sum(traced.count_ops() for traced in traces)
         name = name_of(objective)
         limited = [] if constraints is None else [name_of(constraints), f"Jacobian_of_{name_of(constraints)}"]
         names = [name, f"gradient_of_{name}", *limited, f"Hessian_of_{name}"]
         return [_compiled(whole, number, name, operations) for number, name in enumerate(names)]
 
 
-def _is_plain(traced: Trace) -> bool:
-    """Whether the nodes say all about a trace, and it has a value everywhere."""
-    return can_be_replayed(traced) and traced.raised is None and not traced.in_body
+def _is_plain(search: Search) -> bool:
+    """Whether the nodes say all about a function, and it has a value everywhere."""
+    traced = search.traced
+    plain = can_be_replayed(traced) and traced.raised is None and not traced.in_body
+    return plain and not (search.recipes or search.written_down)
 
 
 def _compiled(whole: Trace, number: int, name: str, operations: int) -> Kernel:

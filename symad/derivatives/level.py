@@ -167,21 +167,18 @@ class FunctionResultError(ArgumentError):
 class Level:
     """An open level: its scope, the tree of its alias parameters."""
 
-    __slots__ = ("arrays_before", "build", "nodes_before", "parameters", "scope")
-
-    scope: Scope
+    __slots__ = ("build", "parameters", "scope", "start")
 
     def __init__(self, scope: Scope, arguments: tuple[Any, ...], names: Sequence[str]) -> None:
-        self.scope, start = scope, len(scope.graph)
+        self.scope: Scope = scope
+        self.start: int = len(scope.graph)
         self.build: Builder = Builder(scope.graph)
-        self.arrays_before: int = len(scope.graph.arrays.nodes)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters: Tree = Tree(lifted.structure, [_aliases(scope, nodes) for nodes in lifted.arrays])
         note_arguments(scope.graph, containers.flatten(arguments)[0], self.parameters.arrays)
         scope.parameters = scope.graph.arrays.roots(self.parameters.nodes)
-        note("opened", scope.graph, scope.depth, start, self.parameters, names)
+        note("opened", scope.graph, scope.depth, self.start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)
-        self.nodes_before: int = len(scope.graph)
 
     @property
     def has_array_nodes(self) -> bool:

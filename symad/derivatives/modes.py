@@ -8,6 +8,7 @@ nodes; nothing here knows about the user's values.
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -299,7 +300,7 @@ def _images(level: Level, linear: Linear | ArrayLinear, count: int, size: int) -
     graph, outside = level.scope.graph, level.scope.parent is None
     linear = linear.with_numbers(graph, level.scope.values) if outside else linear
     columns: NDArray[Any] = np.empty((size, count), dtype=np.float64 if outside else np.int64)
-    carried = sum(node.size for node in graph.arrays.nodes[level.arrays_before :]) + len(linear.rows)
+    carried = sum(node.size for node in graph.arrays.nodes[_arrays_before(level) :]) + len(linear.rows)
     width = max(1, CARRIED // carried)
     for start in range(0, count, width):
         check("computing the columns of a matrix")
@@ -312,7 +313,11 @@ def _images(level: Level, linear: Linear | ArrayLinear, count: int, size: int) -
 
 def is_cheaper(level: Level) -> bool:
     """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
-    arrays = level.scope.graph.arrays
-    own_nodes = arrays.nodes[level.arrays_before :]
-    must_be = any(node.matrix is not None and node.matrix.kind not in WRITTEN_OUT for node in own_nodes)
-    return must_be or arrays.operations(level.arrays_before) > FEW
+    arrays, before = level.scope.graph.arrays, _arrays_before(level)
+    matrices = [node.matrix for node in arrays.nodes[before:] if node.matrix is not None]
+    return any(matrix.kind not in WRITTEN_OUT for matrix in matrices) or arrays.operations(before) > FEW
+
+
+def _arrays_before(level: Level) -> int:
+    """Return how many array nodes there were when a level was opened."""
+    return bisect_left(level.scope.graph.arrays.firsts, level.start)

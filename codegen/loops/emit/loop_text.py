@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from codegen.emission.emit import LEAF_NAMES, OPERATIONS, ChunkWriter, Emitted, Form, Names, in_all_lanes
+from codegen.emission.emit import LEAF_NAMES, WRITERS, ChunkWriter, Emitted, Form, Names, in_all_lanes
 from codegen.emission.lane_functions import own_functions
 from codegen.emission.schedule import aligned, schedule
 from codegen.functions.symbols import Symbol
@@ -232,7 +232,7 @@ class Function(Frame):
         for index in self.plan.chunks[0] if self.plan.chunks else ():
             operation = self.writer.rows[index]
             if operation[0] not in LEAF_NAMES:
-                names[index] = OPERATIONS[operation[0]](self.writer, names, operation)
+                names[index] = WRITERS[operation[0]](self.writer, names, operation)
             for output in outputs.pop(index, ()):
                 leave(output, names[index])
         for index, left in outputs.items():

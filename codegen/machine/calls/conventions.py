@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from codegen.code_memory import MachineCode, MappedCode, PlacedCode
-from codegen.encoding.adapters import Place, adapter_code
+from codegen.encoding.adapters import Adapter, Place, adapter_code
 from codegen.engine import compile_text
 from codegen.errors import ArgumentError
 from codegen.functions.routine_values import Numbers
@@ -42,7 +42,6 @@ KINDS = {
     "npy_intp *": "ints",
 }  # of routines
 FAILED = {"double": "nan", "int": "0", "bool": "0"}  # a bool is an int in its register
-DONE = {"double": "results[0]", "int": "1", "bool": "1"}
 LAGRANGIAN = "bool (int, double *, double, int, double *, int, double *, void *)"
 GENERAL = "double (int, double *)"  # of scipy.integrate: any number of arguments
 
@@ -196,23 +195,25 @@ def _library(compiled: Compiled, label: str, make: Callable[[], str | PlacedCode
 
 def _compiled(program: Declared, convention: Convention, bound: int) -> str | PlacedCode:
     """Return an adapter as machine code where the encoder can write it, else as IR."""
+    described = _adapter(program, convention, bound)
+    encoded = adapter_code(described) if is_x86_64_linux() and "avx" in features() else None
+    return encoded or _text(described)
+
+
+def _adapter(program: Declared, convention: Convention, bound: int) -> Adapter:
+    """Return what an adapter checks, gives to the kernel and multiplies."""
     inputs, outputs = _sizes(program)
-    arrays = convention.result != "double" and convention.types[convention.inputs] == "double *"
-    small = 8 * max(sum(inputs), sum(outputs)) < 2**31
-    if not (arrays and small and is_x86_64_linux() and "avx" in features()):
-        return _text(program, convention, bound)
     split, types = convention.first(len(inputs), bound), convention.types
     taken, total = sum(inputs[:split]), sum(outputs)
+    lengths = (convention.input_length, taken), (convention.output_length, total)
     places = [
         *_places(convention.inputs, inputs[:split]),
         *_places(len(types) - 1, inputs[split : split + bound]),
         *map(Place, convention.weights),
     ]
-    assert convention.outputs is not None
-    lengths = (convention.input_length, taken), (convention.output_length, total)
-    factor = None if convention.factor is None else (convention.factor, total)
+    results = _places(len(types) if convention.outputs is None else convention.outputs, outputs)
     checked = [(argument, length) for argument, length in lengths if argument is not None]
-    return adapter_code(types, checked, places, _places(convention.outputs, outputs), factor)
+    return Adapter(convention.result, types, checked, places, results, taken, total, convention.factor)
 
 
 def _places(argument: int, sizes: Sequence[int]) -> list[Place]:
@@ -231,7 +232,7 @@ def _handler(compiled: Compiled, bound: int) -> Any:
 
 def adapter_text(program: Declared, signature: str, bound: int) -> str:
     """Return the IR of an adapter; ArgumentError for a signature that does not fit."""
-    return _text(program, _convention(program, signature, bound), bound)
+    return _text(_adapter(program, _convention(program, signature, bound), bound))
 
 
 def label_of(signature: str, bound: int) -> str:
@@ -272,51 +273,41 @@ def _canonical(signature: str) -> str:
     return re.sub(r"\b(intptr_t|Py_ssize_t|long long|long)\b", "npy_intp", spaced)
 
 
-def _text(program: Declared, convention: Convention, bound: int) -> str:
+def _text(adapter: Adapter) -> str:
     """IR of an adapter: lengths are checked, pointers made, the kernel called; a failure gives NaN or SciPy's 0."""
-    inputs, outputs = _sizes(program)
-    split, types = convention.first(len(inputs), bound), convention.types
-    taken, result = sum(inputs[:split]), "double" if convention.result == "double" else "int32"
-    parameters = ", ".join(f"a{k}: {KINDS.get(kind, 'pointer')}" for k, kind in enumerate(types))
-    fail = f"return {FAILED[convention.result]}"
-    lengths = (convention.input_length, taken), (convention.output_length, sum(outputs))
-    tests = [f"a{k} != {size}" for k, size in lengths if k is not None]
+    parameters = ", ".join(f"a{k}: {KINDS.get(kind, 'pointer')}" for k, kind in enumerate(adapter.types))
+    result, fail = "double" if adapter.result == "double" else "int32", f"return {FAILED[adapter.result]}"
     lines = [f"def adapter({parameters}) -> {result}:"]
-    lines += [f" if {' or '.join(tests)}:", f"  {fail}"] if tests else []
-    lines += _numbers(f"a{convention.inputs}", types[convention.inputs], taken)
-    pointers = [
-        *_parts("numbers", inputs[:split]),
-        *_parts(f"doubles(a{len(types) - 1})", inputs[split : split + bound]),
-    ]
-    for argument in convention.weights:
-        if types[argument] == "double":
-            lines += [f" w{argument} = room(doubles, 1)", f" w{argument}[0] = a{argument}"]
-        pointers.append(f"{'w' if types[argument] == 'double' else 'a'}{argument}")
-    lines.append(f" results = {'room(doubles, 1)' if convention.outputs is None else f'a{convention.outputs}'}")
-    for table, places in (("inputs", pointers), ("outputs", _parts("results", outputs))):
+    for k, length in adapter.lengths:
+        lines += [f" if a{k} != {length}:", f"  {fail}"]
+    for k in sorted({place.argument for place in (*adapter.inputs, *adapter.outputs)}):
+        lines += _numbers(k, [*adapter.types, "result"][k], adapter.taken)
+    for table, places in (("inputs", adapter.inputs), ("outputs", adapter.outputs)):
         lines.append(f" {table} = room(pointers, {max(len(places), 1)})")
-        lines += [f" {table}[{k}] = {place}" for k, place in enumerate(places)]
+        lines += [f" {table}[{k}] = n{place.argument}[{place.numbers}:]" for k, place in enumerate(places)]
     lines += [" if kernel(inputs, outputs) != 0:", f"  {fail}"]
-    if convention.factor is not None:
-        lines += [f" for k in range({sum(outputs)}):", f"  results[k] *= a{convention.factor}"]
-    source = "\n".join([KERNEL, *lines, f" return {DONE[convention.result]}"])
+    if adapter.factor is not None:
+        lines += [f" for k in range({adapter.given}):", f"  n{adapter.outputs[0].argument}[k] *= a{adapter.factor}"]
+    done = f"n{len(adapter.types)}[0]" if result == "double" else "1"
+    source = "\n".join([KERNEL, *lines, f" return {done}"])
     head = f"{'double' if result == 'double' else 'i32'} @adapter("
     return Routines({"": source}, lambda scalar: {}).text(SCALAR, public=[head])
 
 
-def _numbers(argument: str, kind: str, count: int) -> list[str]:
-    """Lines that make `numbers`, the array of the input numbers, of the argument that has them."""
-    if kind == "double *":
-        return [f" numbers = {argument}"]
-    lines = [f" numbers = room(doubles, {max(count, 1)})"]
-    if kind == "double":
-        return [*lines, f" numbers[0] = {argument}"]
-    return [*lines, f" for k in range({count}):", f"  numbers[k] = double({argument}[k])"]
-
-
-def _parts(start: str, sizes: Sequence[int]) -> list[str]:
-    """Return consecutive arrays."""
-    return [f"{start}[{offset}:]" for offset in accumulate(sizes[:-1], initial=0)] if sizes else []
+def _numbers(k: int, kind: str, count: int) -> list[str]:
+    """Lines that make the array of numbers `n` of an argument, or of the result."""
+    match kind:
+        case "double *":
+            return [f" n{k} = a{k}"]
+        case "void *":
+            return [f" n{k} = doubles(a{k})"]
+        case "double":
+            return [f" n{k} = room(doubles, 1)", f" n{k}[0] = a{k}"]
+        case "npy_intp *":
+            room = f" n{k} = room(doubles, {max(count, 1)})"
+            return [room, f" for k in range({count}):", f"  n{k}[k] = double(a{k}[k])"]
+        case _:
+            return [f" n{k} = room(doubles, 1)"]
 
 
 def handler_text(program: Declared) -> str:

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -389,20 +390,12 @@ def _attached(kernel_type: type, compiled: Compiled, pack: Pack | None = None, u
     return kernel
 
 
-class _Trial:
-    """The machine code of a kernel that tries the gate."""
-
-    addresses: dict[str, int]
-
-    def __init__(self, gate: MachineCode) -> None:
-        self.addresses = {"kernel": gate.addresses["trial"]}
-
-
 @cache
 def _native_calls_work(kernel_type: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
-    library, source = _Trial(gate_of(Kernel)), Built(program)
+    source, gate = Built(program), gate_of(Kernel)
+    library: Any = SimpleNamespace(addresses={"kernel": gate.addresses["trial"]})
     results: list[Any] = []
     for release in (False, True):
         kernel = _attached(kernel_type, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, source))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from codegen.functions.lane_formats import DOUBLE, SINGLE
 from codegen.functions.lane_table import FORMULAS
 from codegen.functions.lane_values import LaneOperationWriter, LaneValue
+from codegen.ir.operations import EXACT, OPERATIONS
 
 BITS = """
 static inline {word} {prefix}_bits_{size}_({scalar} x)
@@ -41,15 +42,6 @@ static inline uint64_t {prefix}_upper_(uint64_t a, uint64_t b)
 # The sign of -fma(a, b, c), with copysign: gcc joins a plain minus to one instruction, whose zero has the other sign
 OTHER_SIGN = "signbit({0}) ? ({1})1 : ({1})-1"
 NAME = re.compile(r"\bv\d+\b")
-NUMBERS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "negate": "-{}",
-           "select": "{} ? {} : {}"}  # fmt: skip
-LIBRARY = {"abs": "fabs", "fma": "fma", "copysign": "copysign", "floor": "floor", "sqrt": "sqrt"}
-TRUTHS = {"olt": "{} < {}", "ogt": "{} > {}", "oge": "{} >= {}", "oeq": "{} == {}", "uge": "!({} < {})",
-          "equal": "{} == {}", "above": "{} > {}"}  # fmt: skip
-WORDS = {
-    "iadd": "{} + {}", "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}", "shl": "{} << {}", "lshr": "{} >> {}",
-    "imul": "{} * {}", "funnel": "{2} ? ({0} << {2}) | ({1} >> (64 - {2})) : {0}",
-}  # fmt: skip
 
 
 class SourceWriter(LaneOperationWriter):
@@ -75,27 +67,20 @@ class SourceWriter(LaneOperationWriter):
         return f"UINT{self.format.bits}_C({value % 2**self.format.bits:#x})"
 
     def put(self, operation: str, operands: Sequence[str]) -> str:
-        if operation == "negate" and operands[0] in self.fused:
+        if operation == "neg" and operands[0] in self.fused:
             operation, operands = "copysign", [operands[0], OTHER_SIGN.format(operands[0], self.scalar)]
-        if operation in NUMBERS:
-            return self.write(self.scalar, NUMBERS[operation].format(*operands))
-        if operation in LIBRARY:
-            name = LIBRARY[operation] + "f" * (self.scalar == "float")
+        if operation in EXACT:
+            name = EXACT[operation] + "f" * (self.scalar == "float")
             result = self.write(self.scalar, f"{name}({', '.join(operands)})")
             self.fused |= {result} if operation == "fma" else set()
             return result
-        if operation in TRUTHS:
-            return self.write("int", TRUTHS[operation].format(*operands))
-        if operation in WORDS:
-            return self.write(self.word_type, WORDS[operation].format(*operands))
+        _, text, kind = OPERATIONS[operation]
         if operation in ("bits", "of_bits"):
-            kind = self.word_type if operation == "bits" else self.scalar
-            text = BITS if operation == "bits" else OF_BITS
-            name = self.helper(f"{operation}_{self.format.bits}", text)
-            return self.write(kind, f"{name}({operands[0]})")
-        if operation == "number":  # of a word that has a sign
-            (word,) = operands
-            return self.write(self.scalar, f"{word} >> 63 ? -({self.scalar})(0 - {word}) : ({self.scalar}){word}")
+            name = self.helper(f"{operation}_{self.format.bits}", BITS if operation == "bits" else OF_BITS)
+            text = f"{name}({{0}})"
+        if text:
+            types = {"number": self.scalar, "truth": "int", "word": self.word_type}
+            return self.write(types[kind], text.format(*operands, n=self.scalar))
         return self.wide(operation, operands)
 
     def wide(self, operation: str, operands: Sequence[str]) -> str:

@@ -13,11 +13,11 @@ import struct
 from collections.abc import Sequence
 from dataclasses import field
 
-from codegen.emission.emit import NEGATED
 from codegen.emission.straight import StraightPlan
 from codegen.errors import LoweringError
 from codegen.functions.lane_table import FORMULAS
-from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, operands_of
+from codegen.ir.machine_rows import LEAVES, TRUTHS, Row
+from codegen.ir.operations import EXACT, NEGATED, OPERATIONS, in_table
 from codegen.lanes import as_float32
 from codegen.machine.exports.c_functions import OTHER_SIGN, own_function
 from codegen.machine.exports.c_interface import BESSEL, MATH
@@ -58,19 +58,8 @@ static inline {scalar} {prefix}_minimum_({scalar} a, {scalar} b)
 }}
 """
 HELPERS = {"llvm.maximum.f64": ("maximum", MAXIMUM), "llvm.minimum.f64": ("minimum", MINIMUM)}
-EXACT = {f"llvm.{name}.f64": name for name in ("floor", "ceil", "trunc", "rint", "copysign", "fma", "fabs", "sqrt")}
 ROUNDED = {"llvm.sin.f64": "sin", "llvm.cos.f64": "cos"}
-COMPARISONS = {
-    "oeq": "{} == {}", "olt": "{} < {}", "ole": "{} <= {}", "ogt": "{} > {}", "oge": "{} >= {}",
-    "une": "{} != {}", "uge": "!({} < {})", "ugt": "!({} <= {})", "ule": "!({} > {})", "ult": "!({} >= {})",
-    "ord": "!isunordered({}, {})", "uno": "isunordered({}, {})",
-}  # fmt: skip
-LOGIC = {"and": "{} ? {} : 0", "or": "{} ? 1 : {}", "xor": "{} ^ {}"}  # gcc 12 takes hours for long chains of & and |
-PATTERNS = {
-    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "not": "!{}",
-    "select": "{} ? {} : {}",
-}  # fmt: skip
-FUNCTIONS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64", **dict.fromkeys(NEGATED, "llvm.fma.f64")}
+EXACT_CALLS = {f"llvm.{name}.f64": name for name in EXACT.values()}
 
 
 def hexadecimal(value: float, scalar: str = "double") -> str:
@@ -105,8 +94,8 @@ class Called:
     def call(self, function: str, operands: Sequence[str]) -> str:
         """Return the C expression of a call; LoweringError for a function that C99 does not have."""
         arguments = ", ".join(operands)
-        if function in EXACT:
-            return f"{EXACT[function]}{'f' if self.scalar == 'float' else ''}({arguments})"
+        if function in EXACT_CALLS:
+            return f"{EXACT_CALLS[function]}{'f' if self.scalar == 'float' else ''}({arguments})"
         if function in HELPERS:
             name, text = HELPERS[function]
             self.helpers[name] = text.format(prefix=self.prefix, scalar=self.scalar)
@@ -196,23 +185,19 @@ class RoutineWriter:
 
     def expression(self, row: Row) -> str:
         """Return the C expression of an operation."""
-        operands = [self.operand(index) for index in operands_of(row)]
+        operation, parts = in_table(row)
+        operands = [self.operand(index) for index in parts]
+        for position in NEGATED.get(operation, ()):
+            operands[position] = self.negated(parts[position])
         if row[0] == "call":
-            return self.called.call(row[1], operands)
-        if row[0] in FUNCTIONS:
-            for position in NEGATED.get(row[0], ()):
-                operands[position - 1] = self.negated(operands_of(row)[position - 1])
-            return self.called.call(FUNCTIONS[row[0]], operands)
-        if row[0] == "neg":
-            return self.negated(row[1])
-        if row[0] == "logic":
-            return LOGIC[row[1]].format(*operands)
-        if row[0] == "number":
-            return f"({self.called.scalar}){operands[0]}"
-        pattern = COMPARISONS.get(row[1]) if row[0] == "compare" else PATTERNS.get(row[0])
-        if pattern is None:
+            return self.called.call(operation, operands)
+        if operation in EXACT or operation in NEGATED:
+            return self.called.call(f"llvm.{EXACT.get(operation, 'fma')}.f64", operands)
+        if operation == "neg":
+            return self.negated(parts[0])
+        if operation not in OPERATIONS:
             raise LoweringError(f"the operation {row[0]!r} in C source", do="export the object file")
-        return pattern.format(*operands)
+        return OPERATIONS[operation].c.format(*operands, n=self.called.scalar)
 
     def negated(self, index: int) -> str:
         """Return -v; a fused multiply-add gets the other sign (see `OTHER_SIGN`)."""

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from codegen.emission.emit import LEAF_NAMES, OPERATIONS, STACK_BYTES, ChunkWriter, Emitted, Form, Names
+from codegen.emission.emit import LEAF_NAMES, STACK_BYTES, WRITERS, ChunkWriter, Emitted, Form, Names
 from codegen.emission.schedule import Schedule, depth_first
 from codegen.emission.straight import StraightPlan, SweepPlan, unit_vectors
 from codegen.errors import LoweringError
@@ -198,7 +198,7 @@ def _compute(writer: ChunkWriter, names: Names, rows: list[int]) -> None:
     for number, index in enumerate(rows):
         row = writer.rows[index]
         if row[0] not in LEAF_NAMES:
-            names[index] = OPERATIONS[row[0]](writer, names, row)
+            names[index] = WRITERS[row[0]](writer, names, row)
         if not number % EVERY:
             check("writing code")
 

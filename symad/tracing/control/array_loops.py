@@ -17,7 +17,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
-from codegen.ir.matrix_operation import MatrixOperation
+from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.limits import check_bytes, machine_memory
@@ -311,21 +311,21 @@ class ArrayLoops:
 
     def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
         """Return the solution of linear systems. A Cholesky factor is solved by substitution, without pivots."""
-        n, sides = right.shape
         for turned, lower in ((False, matrix), (True, matrix.T)):
             if self.factor_of(lower) is not None:
                 return self.triangular(lower, right, turned)
         (matrix, turned) = _by_rows(matrix)
-        result = self.carried_out(MatrixOperation("solve", (n, sides), (turned, False)), matrix, right.T)
-        return result[0].reshape(sides, n).T
+        return self.solved("solve", matrix, right, turned)
 
     def triangular(self, matrix: Nodes, right: Nodes, turned: bool) -> Nodes:
         """Return the solution of systems with the lower triangle of a matrix, or with its transpose."""
-        n, sides = right.shape
         factor = self.factor_of(matrix)
-        matrix = matrix if factor is None else factor
-        result = self.carried_out(MatrixOperation("triangular", (n, sides), (turned, False)), matrix, right.T)
-        return result[0].reshape(sides, n).T
+        return self.solved("triangular", matrix if factor is None else factor, right, turned)
+
+    def solved(self, kind: MatrixKind, matrix: Nodes, right: Nodes, turned: bool) -> Nodes:
+        """Return the solution of linear systems with a matrix, or with its transpose, as columns."""
+        result = self.carried_out(MatrixOperation(kind, right.shape, (turned, False)), matrix, right.T)
+        return result[0].reshape(right.shape[::-1]).T
 
     def determinant(self, matrix: Nodes) -> Nodes:
         """Return a determinant."""

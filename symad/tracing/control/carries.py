@@ -26,34 +26,27 @@ from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
 
 
-@dataclass(frozen=True)
-class FlatContainer:
+class FlatContainer(Tree):
     """A container of numbers as leaves and a structure."""
 
-    leaves: list[Any]
-    structure: Any
+    arrays: list[Any]
+
+    def __init__(self, leaves: Sequence[Any], structure: Any) -> None:
+        super().__init__(structure, leaves)
 
     @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shape of each leaf."""
-        return [np.shape(leaf) for leaf in self.leaves]
-
-    def is_like(self, other: FlatContainer) -> bool:
-        """Whether another container has the same structure and shapes."""
-        return bool(self.structure == other.structure) and self.shapes == other.shapes
+    def leaves(self) -> list[Any]:
+        """The numbers and arrays of them."""
+        return self.arrays
 
     def __str__(self) -> str:
         form = str(self.structure).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(", NoneIsLeaf")
         return f"{form.split(', namespace=')[0]} of shapes {', '.join(map(str, self.shapes)) or 'none'}"
 
-    def refill(self, leaves: Sequence[Any]) -> Any:
-        """Return a container of the same structure with other leaves."""
-        return containers.unflatten(self.structure, leaves)
-
     @property
     def whole(self) -> Any:
         """The container, with NumPy's scalars as Python's."""
-        return self.refill([leaf.item() if isinstance(leaf, np.generic) else leaf for leaf in self.leaves])
+        return self.filled([leaf.item() if isinstance(leaf, np.generic) else leaf for leaf in self.leaves])
 
 
 def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False) -> FlatContainer:

@@ -76,9 +76,9 @@ def _unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> A
         results.append(flat_result(f, f(*operands.row(k))))
         refuse_other_form(f, results[-1], results[0], k)
     first = results[0]
-    axes = _output_axes(f, out_axes, first.refill(first.leaves), first.shapes)
+    axes = _output_axes(f, out_axes, first.filled(first.leaves), first.shapes)
     columns = zip(*[result.leaves for result in results], strict=True)
-    return first.refill([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
+    return first.filled([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
 
 
 def _operands(f: Callable[..., Any], args: tuple[Any, ...], in_axes: Any) -> Operands:

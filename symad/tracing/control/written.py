@@ -107,7 +107,7 @@ def written_search(
         arrays = result_of(f, body.inner, run, of_captured=home is not None).arrays
         stop = as_truth(body.scope.graph, int(arrays[-1]))
         last, _ = write_down(body, _flat(arrays[:-1]), (), "each", stop, numbers=home is not None)
-    return carry.refill(_wrapped(body.scope, arrays[:-1], last))
+    return carry.filled(_wrapped(body.scope, arrays[:-1], last))
 
 
 def _flat(arrays: Sequence[Nodes]) -> list[int]:
@@ -152,7 +152,7 @@ def repeated(step: Callable[[Any], tuple[Any, Any]], initial: Any, limit: int, *
             return written_search(step, step, carry, *reached, limit=limit, home=home)
     going: Any = True
     for _ in range(limit):
-        after, done = step(carry.refill(carry.leaves))
+        after, done = step(carry.filled(carry.leaves))
         following = next_carry(step, after, carry)
         pairs = zip(following.leaves, carry.leaves, strict=True)
         carry = FlatContainer([np.where(going, new, old) for new, old in pairs], carry.structure)

@@ -87,7 +87,7 @@ class WrittenBody:
             slots = leaves(self.scope.graph, initial.size).tolist()
             self.carries |= dict(zip(slots, initial.ravel().tolist(), strict=True))
             arrays.append(np.array(slots, dtype=np.int64).reshape(initial.shape))
-        return lambda: carry.refill([from_nodes(nodes, self.inner) for nodes in arrays])
+        return lambda: carry.filled([from_nodes(nodes, self.inner) for nodes in arrays])
 
     def gather(self, nodes: Nodes, key: Any) -> Nodes | None:
         """Return slots that read `nodes[key]` in each repetition; None unless the key is known.

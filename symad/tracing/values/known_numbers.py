@@ -7,8 +7,9 @@ A node that depends on a free symbol has no value, and the question is refused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Set
-from typing import Any
+from collections.abc import Callable, Iterable, Set
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.traced import refuse_number
 
 Nodes = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 _TRUTH = "the truth of a traced condition (if, while, and, or, not, in, min, max)"
 _LONGEST_TEXT = 60  # nodes; a longer expression is named by its size
@@ -42,12 +44,7 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
     ...     value_of(scope, scope.graph.node(sp.sin, scope.graph.alias(scope.graph.number(0.0))))
     0.0
     """
-    if _is_unknown(scope, [node]):
-        raise symbolic_error(scope.graph, node, asked)
-    try:
-        return number_of(scope, node)
-    except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, node, asked) from error
+    return _evaluated(scope, [node], asked, lambda: number_of(scope, node))
 
 
 def number_of(scope: Scope, node: int) -> float | bool:
@@ -75,18 +72,18 @@ def _solver_calls() -> bool:
 def values_of(scope: Scope, nodes: Nodes, question: Question | None = None) -> npt.NDArray[Any]:
     """Return the values of nodes, float64 or bool, in their shape; or the answer to a question about them."""
     scope.check_open()
-    asked = "the value of a traced array"
-    if _is_unknown(scope, scope.graph.arrays.roots(nodes)):
-        raise symbolic_error(scope.graph, int(nodes.max()), asked)
+    answer = partial(values_of_array, scope.graph, nodes, scope.values, question)
+    return _evaluated(scope, scope.graph.arrays.roots(nodes), "the value of a traced array", answer)
+
+
+def _evaluated(scope: Scope, roots: Iterable[int], asked: str, evaluate: Callable[[], T]) -> T:
+    """Return what `evaluate` does; SymbolicValueError for a symbol, looked for first where all paths are followed."""
     try:
-        return values_of_array(scope.graph, nodes, scope.values, question)
+        if scope.deciding() is not None and any(is_symbolic(scope, node) for node in roots):
+            raise UnboundSymbolError("a symbol")
+        return evaluate()
     except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, int(nodes.max()), asked) from error
-
-
-def _is_unknown(scope: Scope, nodes: Iterable[int]) -> bool:
-    """Whether a node depends on a symbol where all paths are followed, without evaluating what it depends on."""
-    return scope.deciding() is not None and any(is_symbolic(scope, node) for node in nodes)
+        raise symbolic_error(scope.graph, max(roots), asked) from error
 
 
 def reaches(graph: Graph, nodes: Nodes, outside: Set[int], known: dict[int, bool]) -> bool:

@@ -57,7 +57,7 @@ class Tree:
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         """The shape of each leaf."""
-        return [array.shape for array in self.arrays]
+        return [np.shape(array) for array in self.arrays]
 
     def is_like(self, other: Tree) -> bool:
         """Whether another tree has the same structure and shapes."""

@@ -412,3 +412,11 @@ def test_every_call_gives_the_types_of_the_first(expression: Any, values: tuple[
     if not isinstance(expression, sp.MatrixBase):
         assert type(results[0]) is type(theirs(*values))
         np.testing.assert_array_equal(results[0], theirs(*values))
+
+
+def test_a_wrong_number_of_integers_is_told_at_every_call() -> None:
+    f = lambdify([X, Y], X + Y)
+    assert f(1, 2) == 3
+    for _ in range(2):
+        with pytest.raises(ArgumentError):
+            f(1)

@@ -491,3 +491,17 @@ def test_parameters_may_have_the_names_of_multipliers_and_sigma_and_constraints_
     assert len(set(kernels.hessian.argument_names)) == 4
     found = sa.Problem(lambda x: np.sum((x - 2.0) ** 2), lambda x: x[:0]).minimize(np.zeros(2), solver="ipopt")
     assert found.x == pytest.approx([2.0, 2.0])
+
+
+@pytest.mark.parametrize("size", [10, 20, 30, 60])
+def test_derivatives_of_a_problem_are_traced_once_whether_it_is_small_or_not(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What looks for loops has not traced straight lines before: a Hessian of 30 x 30 would have 25,000 operations."""
+    matrix, traced = np.random.default_rng(0).normal(size=(size, size)), []
+    module = sys.modules["symad.compiling.problem_kernels"]
+    trace = module.trace_ours
+    monkeypatch.setattr(module, "trace_ours", lambda *args: traced.append(1) or trace(*args))
+    kernels = sa.Problem(lambda x: np.sum(np.tanh(matrix @ x))).kernels(np.ones(size))
+    is_small = kernels.hessian.stats.plan.refused.get("rolled", "").startswith("the problem is small")
+    assert is_small == bool(traced) == (size < 20)

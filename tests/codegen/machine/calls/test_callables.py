@@ -279,9 +279,12 @@ def test_shapes_that_do_not_fit_are_refused(
         kernel_of(inputs, outputs).low_level_callable(signature, *data)
 
 
-def test_ipopts_conventions_pass_every_argument() -> None:
+@pytest.mark.parametrize("encoded", [True, False])
+def test_ipopts_conventions_pass_every_argument(encoded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Called as Ipopt does: lengths are checked, weights stand behind the user data, a lone Hessian is multiplied."""
     pytest.importorskip("scipy")
+    if not encoded:
+        monkeypatch.setattr("codegen.machine.calls.conventions.is_x86_64_linux", lambda: False)
     x, a, m, s = sp.symbols("x:2"), sp.symbols("a:2"), sp.symbols("m:1"), sp.Symbol("s")
     bent = compile_program(program_from_sympy([x, a, m, s], [[s * x[0] + m[0] * a[1], x[1] * a[0]]]))
     lone = compile_program(program_from_sympy([x, a], [[x[0] * a[1], x[1] * a[0]]]))
