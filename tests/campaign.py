@@ -6,6 +6,7 @@ python -m tests.campaign NAME [COUNT] [--seconds S] [--seed N]   tries, outcomes
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -50,6 +51,7 @@ def main() -> int:
     stopping = signal.SIGINT, signal.SIGTERM  # a shell's background jobs ignore the first
     for stopped in stopping:
         signal.signal(stopped, signal.default_int_handler)
+    gc.set_threshold(50_000)  # as in tests: SymPy's many small objects die without it
     report = carried_out(CAMPAIGNS[options.name](options.seed), options.count, options.seconds)
     for stopped in stopping:  # the report is wanted now
         signal.signal(stopped, signal.SIG_IGN)

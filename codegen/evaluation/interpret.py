@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -127,12 +128,14 @@ def evaluate(
     if arithmetic not in ("float64", "reference"):
         raise ArgumentError(f"arithmetic={arithmetic!r}", do='use "float64" or "reference"')
     order = needed(rows, results, values)
-    if arithmetic == "float64":
-        carry_out(rows, order, values, FLOATS)
-    else:
-        with precision(digits):
-            carry_out(rows, order, values, Arithmetic(_EXACT, _EXACT, partial(_reference_leaf, digits=digits)))
+    with precision(digits) if arithmetic == "reference" else nullcontext():
+        carry_out(rows, order, values, FLOATS if arithmetic == "float64" else exact_arithmetic(digits))
     return [values[row] for row in results]
+
+
+def exact_arithmetic(digits: int) -> Arithmetic:
+    """Return mpmath's functions of real numbers; they work at the precision that is set when they are called."""
+    return Arithmetic(_EXACT, _EXACT, partial(_reference_leaf, digits=digits))
 
 
 def leaf_number(atom: sp.Basic) -> float | bool:

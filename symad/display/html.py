@@ -115,7 +115,7 @@ def _block(block: doc.Block) -> str:
         case doc.Folded():
             return f"<details><summary>{_prose(block.summary)}</summary>{_blocks(block.parts)}</details>"
         case doc.Blank():
-            return f'<div class="blank">{"<hr>" * block.lines}</div>'
+            return f'<div class="blank">{"<hr/>" * block.lines}</div>'
 
 
 def _formula(formula: doc.Formula) -> str:

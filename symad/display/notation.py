@@ -246,23 +246,26 @@ class IndexedSum(WrittenSum):
     """A sum of terms that differ in the index of their names only, shown as Σ of the term with the index i."""
 
     def _sympystr(self, printer: Any) -> str:
-        term, first, last = one_form(self.args)  # type: ignore[misc]
-        text = printer._print(term)
-        raised = str(last).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return f"Σᵢ₌{str(first).translate(LOWERED)}{raised} {f'({text})' if term.is_Add else text}"
+        term, terms = one_form(self.args)  # type: ignore[misc]
+        text = f"({printer._print(term)})" if term.is_Add else printer._print(term)
+        return f"Σᵢ₌{str(min(terms)).translate(LOWERED)}{str(max(terms)).translate(RAISED)} {text}"
 
     def _latex(self, printer: Any) -> str:
-        term, first, last = one_form(self.args)  # type: ignore[misc]
+        term, terms = one_form(self.args)  # type: ignore[misc]
         text = rf"\left({printer._print(term)}\right)" if term.is_Add else printer._print(term)
-        return rf"\sum_{{i={first}}}^{{{last}}} {text}"
+        return rf"\sum_{{i={min(terms)}}}^{{{max(terms)}}} {text}"
 
 
-def one_form(terms: Sequence[sp.Basic]) -> tuple[sp.Expr, int, int] | None:
-    """Return a term with the index i, the first index and the last one; None unless all terms are of that form."""
-    forms = [with_index(term) for term in terms]
-    indices = [index for _, index in forms if index is not None]
-    together = len({form for form, _ in forms}) == 1 and indices == list(range(indices[0], indices[0] + len(terms)))
-    return (forms[0][0], indices[0], indices[-1]) if indices and together and len(terms) >= _SHORTEST else None
+def one_form(terms: Sequence[sp.Basic]) -> tuple[sp.Expr, dict[int, sp.Expr]] | None:
+    """Return a term with the index i, and the terms by their index; None unless all of them are of that form."""
+    forms, terms_of = set[sp.Expr](), dict[int, sp.Expr]()
+    for term in terms:
+        form, index = with_index(term)
+        forms.add(form)
+        terms_of |= {} if index is None else {index: term}
+    whole = len(forms) == 1 and len(terms) == len(terms_of) >= _SHORTEST
+    together = whole and max(terms_of) - min(terms_of) + 1 == len(terms_of)
+    return (forms.pop(), dict(sorted(terms_of.items()))) if together else None
 
 
 def with_index(part: sp.Basic) -> tuple[Any, int | None]:
@@ -291,10 +294,8 @@ def with_indexed_sums(expression: Any) -> Any:
     """
     if not isinstance(expression, sp.Basic) or not expression.args:
         return expression
-    if expression.is_Add:
-        terms = sorted(expression.args, key=lambda term: with_index(term)[1] or 0)
-        if one_form(terms) is not None:
-            return IndexedSum._from_args(terms)
+    if expression.is_Add and (form := one_form(expression.args)) is not None:
+        return IndexedSum._from_args(list(form[1].values()))
     parts = [with_indexed_sums(part) for part in expression.args]
     if parts == list(expression.args):
         return expression

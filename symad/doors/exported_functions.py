@@ -12,13 +12,7 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.c_interface import check_name
-from codegen.machine.exports.casadi_functions import (
-    CasadiFunction,
-    InputPlace,
-    KernelStep,
-    Slot,
-    Writing,
-)
+from codegen.machine.exports.casadi_functions import CasadiFunction, InputPlace, KernelStep, Slot, Writing
 from codegen.machine.exports.export import Exported, export_binding
 from symad.compiling.native import compile
 from symad.doors.casadi_arrays import arranged, binding, block, no_entries, stored

@@ -12,13 +12,7 @@ import numpy as np
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.c_interface import check_name, parameter_names
-from codegen.machine.exports.casadi_functions import (
-    CasadiFunction,
-    InputPlace,
-    KernelStep,
-    Slot,
-    Writing,
-)
+from codegen.machine.exports.casadi_functions import CasadiFunction, InputPlace, KernelStep, Slot, Writing
 from codegen.machine.exports.export import Binding, Exported, Material, export_binding
 from codegen.machine.exports.ipopt_functions import IpoptProblem, ipopt_example, ipopt_header, ipopt_source
 from symad.doors.callbacks import Array, Bounds, Callbacks

@@ -23,7 +23,7 @@ from symad.classroom.exercises.exercise import WRONG_ANSWERS, Exercise, exercise
 from symad.classroom.exercises.topics import LEVELS, topics
 from symad.classroom.exercises.trace_questions import TraceQuestion
 from symad.classroom.formulas.read import read_formula
-from symad.display.mathematics import signs_of
+from symad.display.mathematics import signs_of, too_large
 from symad.errors import LimitError
 from symad.limits import time_limit
 from tests.support.generated_answers import SECONDS
@@ -48,7 +48,9 @@ def _rewritten(text: str, names: list[str], source: Random) -> str:
         other = part
         with contextlib.suppress(LimitError, sp.PolynomialError, NotImplementedError), time_limit(SECONDS, "a form"):
             other = form(part)
-        unread = other.has(sp.I, sp.re, sp.im, sp.Piecewise) or len(text := notation(other)) > LONGEST
+        numbers = other.atoms(sp.Integer)
+        unread = other.has(sp.I, sp.re, sp.im, sp.Piecewise) or too_large(other) or max(numbers, default=0) > 10**300
+        unread = unread or len(text := notation(other)) > LONGEST
         return _typed(part) if unread else text
 
     expression = read_formula(text, names)

@@ -165,14 +165,16 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
 def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
     """Return an answer to a known problem, checked."""
     judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)), problem)
-    judged = _without_f(judged, problem) if any(judgement.right is False for judgement in judged) else judged
+    is_f = _is_function(judged, problem) if any(judgement.right is False for judgement in judged) else []
+    if _is_before_arrow(judged, is_f):  # x^(3/2) → 3/2 x^(1/2)
+        judged, is_f = judged[is_f.index(False) :], []
     asked = [judgement for judgement in judged if judgement.step.about is None or is_asked(judgement.expected, problem)]
     asked = asked or [judgement for judgement in judged if judgement.step.determines]
     bad = next((judgement for right in (False, None) for judgement in judged if judgement.right is right), None)
     if bad is not None:
         if bad.right is False:
             _ask_about_readings(mine, problem, bad)
-        if any(is_f := _is_function(judged, problem)):
+        if is_f:
             words = "This is the function itself, no derivative: write f′(x) = before the derivative, not ="
             judged = tuple(replace(step, right=None if same else True) for step, same in zip(judged, is_f, strict=True))
             return remarked(problem, judged, judged[0].step, "equals sign", words, right=None)
@@ -232,21 +234,20 @@ def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[boo
     if problem.expansion or problem.dependent_name or any(judgement.step.named for judgement in judged):
         return []
     formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
+    if not agreement(judged[0].step.expression, formula):
+        return []
     sides = [bool(agreement(judgement.step.expression, asked)) for judgement in judged]
     is_f = [bool(agreement(judgement.step.expression, formula)) for judgement in judged]
     is_right = judged[-1].right is not False or judged[-1].step.general is None
-    is_chain = is_f[0] and sides[-1] and is_right and all(map(operator.or_, sides, is_f))
+    is_chain = sides[-1] and is_right and all(map(operator.or_, sides, is_f))
     return is_f if is_chain else []
 
 
-def _without_f(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judged, ...]:
-    """Return the steps without f itself before an arrow in the line of the answer: x^(3/2) → 3/2 x^(1/2)."""
-    is_f = _is_function(judged, problem)
+def _is_before_arrow(judged: tuple[Judged, ...], is_f: list[bool]) -> bool:
+    """Whether f itself stands before an arrow in the line of the answer."""
     first = is_f.index(False) if False in is_f else 0
-    is_line = judged[first].step.starts and judged[first].step.line == judged[first - 1].step.line
-    if first and not any(is_f[first:]) and is_line:
-        return judged[first:]
-    return judged
+    starts = judged[first].step.starts and judged[first].step.line == judged[first - 1].step.line
+    return first > 0 and starts and not any(is_f[first:])
 
 
 def _with_carried(judged: tuple[Judged, ...], problem: AnswerProblem) -> tuple[Judged, ...]:

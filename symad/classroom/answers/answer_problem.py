@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -33,6 +34,7 @@ MOST_DIGITS = 15
 DIGITS = 2  # default of the significant digits that decimal numbers need
 _OF_SIGNS = (sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.Piecewise)  # a question about signs
 _ROUNDED = 13  # digits that only a computed number has
+_KEPT = 4096  # derivatives: all mistakes of a question, and all answers to it, differentiate the same parts
 
 Problem = TypeVar("Problem", bound="AnswerProblem")
 
@@ -58,6 +60,7 @@ class AnswerProblem:
     reveal: Reveal = "always"
     otherwise: AnswerProblem | None = None  # the problem with "log" to base 10
     others: tuple[sp.Symbol, ...] = ()  # variables that are held fixed
+    wrongs: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)  # kept by `mistakes`
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -185,6 +188,7 @@ def along(expression: sp.Expr, tangents: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
     return sp.Add(*(slope(expression, symbol) * part for symbol, part in moved))
 
 
+@lru_cache(_KEPT)
 def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     """Return the derivative in a symbol, if it exists. Steps have slope 0 between their jumps.
 

@@ -137,7 +137,7 @@ class EntryQuestion:
     def _statement(self, statement: str) -> list[tuple[Place, str]]:
         if not statement.strip():
             return []
-        left, *sides = parts_of(statement, "=")
+        left, *sides = map(self._with_index, parts_of(statement, "="))
         if not sides or self._is_side(left):
             left, sides = "", [left, *sides]
         grid = self._grid_of(left)
@@ -151,6 +151,13 @@ class EntryQuestion:
             return [(grid, text) for text in texts if not _ALONG.fullmatch(_bare(text))]
         entries = (entry for side in sides for entry in self._array(side, grid))
         return [(place, text) for place, text in entries if not self._restates(place, text)]
+
+    def _with_index(self, side: str) -> str:
+        """Return a side with f_xy for fxy, also in a vector (fx, fy); other sides unchanged."""
+        letters, names = "".join(self.letters) or "f", "|".join(map(re.escape, self.names))
+        partial, at = rf"([{letters}])((?:{names})+)", r"(?:\([\w.,\s-]*\))?"
+        is_partial = re.fullmatch(rf"\s*(?:{partial}{at}|\(\s*{partial}(?:,\s*{partial})+\s*\))\s*", side)
+        return re.sub(rf"(?<!\w){partial}(?!\w)", r"\1_{\2}", side) if is_partial else side
 
     def _is_side(self, left: str) -> bool:
         """Whether a left side is no name but a value: (2xy, x²) = (4, 1), 4·3 + 1·4 = 16, or (f_x, f_y) = (4, 1)."""

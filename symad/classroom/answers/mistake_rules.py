@@ -7,6 +7,7 @@ pupil. Its result is compared with the pupil's expression by value, not by form.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -32,6 +33,7 @@ class Wrong:
 Rule = Callable[[sp.Expr, Tangents], Iterator[Wrong]]
 
 
+@lru_cache(1024)
 def partial(node: sp.Expr, position: int, at: sp.Expr | None = None) -> sp.Expr | None:
     """Return the derivative of a node in one argument, at its own or another place; None without a rule.
 

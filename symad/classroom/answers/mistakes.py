@@ -66,8 +66,12 @@ def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tup
     """
     if (own := problem.own_mistakes(written)) is not None:
         return tuple(Mistake(kind, (words,)) for kind, words in own)
-    fitting = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
-    return next(filter(None, fitting), ())
+    for wrongs in (wrong_coefficients, _generic):
+        if (wrongs, levels) not in problem.wrongs:  # all answers to a question are compared with the same ones
+            problem.wrongs[wrongs, levels] = _with_values(wrongs(problem, levels), problem)
+        if fitting := _fitting(problem.wrongs[wrongs, levels], written, problem):
+            return fitting
+    return ()
 
 
 def of_differentiated_equation(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
@@ -80,15 +84,21 @@ def of_differentiated_equation(problem: ImplicitProblem, gap: sp.Expr) -> tuple[
         if agreement(whole, gap) or agreement(whole, -gap):
             words: Words = ("You left out ", SLOPE, ", the inner derivative of what stands in ", where)
             return (Mistake("implicit differentiation", words),)
-    ways = (_fitting(_derivations(problem.formula, {x: sp.S.One, y: SLOPE}, RULES), g, problem) for g in (gap, -gap))
+    wrongs = _with_values(_derivations(problem.formula, {x: sp.S.One, y: SLOPE}, RULES), problem)
+    ways = (_fitting(wrongs, g, problem) for g in (gap, -gap))
     return next(filter(None, ways), ())
 
 
-def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) -> tuple[Mistake, ...]:
+def _with_values(wrongs: Iterator[Wrong], problem: AnswerProblem) -> list[Wrong]:
+    """Return the mistakes whose results have values, at the point of the problem."""
+    at_point = (replace(wrong, value=problem.value(wrong.value)) for wrong in islice(wrongs, MOST_CANDIDATES))
+    return [wrong for wrong in at_point if not (too_large(wrong.value) or wrong.value.has(sp.nan, sp.zoo, sp.I))]
+
+
+def _fitting(wrongs: Sequence[Wrong], written: sp.Expr, problem: AnswerProblem) -> tuple[Mistake, ...]:
     """Return the mistakes of different kinds that reproduce the written expression."""
-    candidates = [replace(wrong, value=problem.value(wrong.value)) for wrong in islice(wrongs, MOST_CANDIDATES)]
     fitting: dict[str, Mistake] = {}
-    for wrong in _agreeing(candidates, written):
+    for wrong in _agreeing(wrongs, written):
         if wrong.kind not in fitting and agreement(wrong.value, written).equal:
             fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
 
@@ -100,9 +110,8 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) 
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     """Return the candidates that agree with the written expression wherever both have values at random points."""
-    readable = [wrong for wrong in candidates if not (too_large(wrong.value) or wrong.value.has(sp.nan, sp.zoo, sp.I))]
-    sampler = Sampler([written, *(wrong.value for wrong in readable)])
-    looked_at, met = list(range(len(readable))), [0] * len(readable)
+    sampler = Sampler([written, *(wrong.value for wrong in candidates)])
+    looked_at, met = list(range(len(candidates))), [0] * len(candidates)
     for attempt in range(ATTEMPTS):
         value, *values = sampler.values(sampler.point(attempt))
         going_on = [-1]  # the first expression is the written one
@@ -115,7 +124,7 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
         looked_at = [looked_at[place] for place in going_on[1:]]
         if not looked_at:
             break
-    return [wrong for wrong, points in zip(readable, met, strict=True) if points > 0]
+    return [wrong for wrong, points in zip(candidates, met, strict=True) if points > 0]
 
 
 def wrong_coefficients(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:

@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -240,21 +241,19 @@ def _sided(number: int, match: re.Match[str], problem: AnswerProblem, place: sp.
 class TaylorProblem(AnswerProblem):
     """A Taylor polynomial. Terms with ξ or an integral are the remainder, and no part of the polynomial."""
 
-    integrals: Mapping[str, WrittenIntegral] = field(
-        default_factory=dict
-    )  # by the words that stand for them in the text
+    integrals: Mapping[str, WrittenIntegral] = field(default_factory=dict)  # by the words in their places in the text
 
     @property
     def own_names(self) -> dict[str, sp.Symbol]:
         return {**PLACES, "ξ": PLACES["xi"], "θ": PLACES["theta"], **{name: sp.Symbol(name) for name in self.integrals}}
 
-    @property
-    def of_remainder(self) -> tuple[sp.Symbol, ...]:
-        """The symbols that occur in a remainder only."""
-        return (*PLACES.values(), *map(sp.Symbol, self.integrals))
+    def parts(self, expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+        """Return the polynomial, and the terms with a symbol that occurs in a remainder only."""
+        polynomial, rest = expression.as_independent(*_BETWEEN, *map(sp.Symbol, self.integrals), as_Add=True)
+        return polynomial, rest
 
     def coefficients(self, expression: sp.Expr) -> dict[Levels, sp.Expr]:
-        return super().coefficients(expression.as_independent(*self.of_remainder, as_Add=True)[0])
+        return super().coefficients(self.parts(expression)[0])
 
     def slope(self, order: int, at: sp.Expr) -> sp.Expr:
         """Return the derivative of f of some order at a place."""
@@ -306,45 +305,52 @@ def taylor_check(f: Any, x: Any, asked: Asked, check: Callable[..., CheckedAnswe
     if not isinstance(x, Mapping) or len(x) != 1:
         raise refusal("a Taylor polynomial without a point", do='give one, as {"x": 0}')
     without = of_kind(TaylorProblem, expansion_problem(f, x, [1], asked.order, None, asked.digits, asked.reveal))
-    (symbol,) = without.symbols
-    plain = sp.Symbol(symbol.name, real=True)
-    function = sp.Lambda(symbol, without.formula)
+    return partial(_checked_taylor, without=without, check=check)
 
-    def checked(mine: Any) -> CheckedAnswer:
-        remainders: list[tuple[int, str, sp.Expr]] = []
-        taylor = without
-        if isinstance(mine, str):
-            mine, integrals = with_integrals(mine, {symbol.name: plain}, function)
-            taylor = replace(without, integrals=integrals) if integrals else without
-            lines = [_RANGE.sub("", line) for line in mine.splitlines()]
-            for number, line in enumerate(lines, 1):
-                for match in _REMAINDER.finditer(line) if "R" in line else ():
-                    names = {**taylor.own_names, symbol.name: plain, **F}
-                    for text in filter(None, (match["value"], match["more"])):
-                        remainder = of_function(reading(text.strip(" .;,$"), names).expression, function)
-                        remainders.append((number, match[0], remainder))
-            mine = "\n".join(re.sub(r"[,;\s]*$", "", _REMAINDER.sub("", line)) for line in lines)
-            if remainders and not mine.strip():
-                raise refusal("a remainder without its polynomial", do="write the polynomial in a line before it")
-        answer = check(mine, taylor)
-        answer = replace(answer, steps=tuple(_as_written(judged, taylor) for judged in answer.steps))
-        step = plain - taylor.value(symbol)
-        along = {epsilon: sp.S.Zero if k else step for k, epsilon in enumerate(taylor.epsilons)}
-        for judged in answer.steps if answer.right else ():
-            if (rest := judged.step.expression.as_independent(*taylor.of_remainder, as_Add=True)[1]) != 0:
-                remainders.append((judged.step.line, judged.step.text, rest.subs(along)))
-        last = answer.steps[-1].step
-        whole = last.expression.as_independent(*taylor.of_remainder, as_Add=True)[0].subs(along)
-        if answer.right and whole.is_polynomial(plain) and sp.degree(whole, plain) > taylor.count:
-            words = f"The polynomial of degree {taylor.count} has no term of a higher degree"
-            return remarked(taylor, answer.steps, last, "degree", words)
-        for number, text, written in remainders if answer.right else ():
-            if (what := _wrong_remainder(taylor, written, step)) is not None:
-                mistakes = (Mistake("remainder", (what,)),) if what else ()
-                return replace(answer, right=False, line=AnswerLine(number, text), mistakes=mistakes)
-        return replace(answer, finished=bool(whole.is_polynomial(plain))) if answer.right else answer
 
-    return checked
+Remainder = tuple[int, str, sp.Expr]  # its line, its text, and what was read
+
+
+def _checked_taylor(mine: Any, without: TaylorProblem, check: Callable[..., CheckedAnswer]) -> CheckedAnswer:
+    """Return an answer to a Taylor polynomial, checked: the polynomial first, then each remainder."""
+    mine, taylor, remainders = _apart(mine, without) if isinstance(mine, str) else (mine, without, [])
+    answer = check(mine, taylor)
+    answer = replace(answer, steps=tuple(_as_written(judged, taylor) for judged in answer.steps))
+    if not answer.right:
+        return answer
+    (symbol,), order = taylor.symbols, taylor.count
+    x = sp.Symbol(symbol.name, real=True)
+    step = x - taylor.value(symbol)
+    along = {epsilon: sp.S.Zero if k else step for k, epsilon in enumerate(taylor.epsilons)}
+    for judged in answer.steps:
+        whole, rest = (part.subs(along) for part in taylor.parts(judged.step.expression))
+        remainders += [(judged.step.line, judged.step.text, rest)] if rest != 0 else []
+    if whole.is_polynomial(x) and sp.degree(whole, x) > order:
+        words = f"The polynomial of degree {order} has no term of a higher degree"
+        return remarked(taylor, answer.steps, answer.steps[-1].step, "degree", words)
+    for number, text, written in remainders:
+        if (what := _wrong_remainder(taylor, written, step)) is not None:
+            mistakes = (Mistake("remainder", (what,)),) if what else ()
+            return replace(answer, right=False, line=AnswerLine(number, text), mistakes=mistakes)
+    return replace(answer, finished=bool(whole.is_polynomial(x)))
+
+
+def _apart(mine: str, without: TaylorProblem) -> tuple[str, TaylorProblem, list[Remainder]]:
+    """Return a text without its lines R = ..., its problem, with the integrals that it has, and these remainders."""
+    (symbol,), remainders = without.symbols, list[Remainder]()
+    x, function = {symbol.name: sp.Symbol(symbol.name, real=True)}, sp.Lambda(symbol, without.formula)
+    mine, integrals = with_integrals(mine, x, function)
+    taylor = replace(without, integrals=integrals)
+    lines = [_RANGE.sub("", line) for line in mine.splitlines()]
+    for number, line in enumerate(lines, 1):
+        for match in _REMAINDER.finditer(line) if "R" in line else ():
+            for text in filter(None, (match["value"], match["more"])):
+                read = reading(text.strip(" .;,$"), {**taylor.own_names, **x, **F}).expression
+                remainders.append((number, match[0], of_function(read, function)))
+    mine = "\n".join(re.sub(r"[,;\s]*$", "", _REMAINDER.sub("", line)) for line in lines)
+    if remainders and not mine.strip():
+        raise refusal("a remainder without its polynomial", do="write the polynomial in a line before it")
+    return mine, taylor, remainders
 
 
 def _as_written(judged: Judged, problem: TaylorProblem) -> Judged:

@@ -8,7 +8,7 @@ numbering, another order, and other ways to split a sum or a product are judged 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -19,15 +19,21 @@ from mpmath import mp
 from codegen.records import dataclass
 from symad.classroom.answers.answer_problem import DIGITS as FEWEST
 from symad.classroom.answers.trace_tables import TraceRow, WrittenNumber, plain_name, rows_of
+from symad.classroom.equality.equality import agreement
 from symad.classroom.equality.hyperdual import HyperDual, constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues
 from symad.classroom.explanation.checked_lines import check_statements
 from symad.classroom.explanation.explain import arguments_at, explained_gradient
 from symad.classroom.explanation.explanation_document import Explanation
 from symad.classroom.explanation.explanation_lines import CarriedLine, VariableLine
+from symad.classroom.formulas.given import Given, given
+from symad.classroom.formulas.read import reading
 from symad.derivatives.application import check_choice
 from symad.display.document import Cell, Document, Heading, Marked, Paragraph, Table
+from symad.display.mathematics import signs_of
+from symad.display.notation import WrittenProduct, WrittenSum
 from symad.display.shown import Shown
+from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
 
@@ -56,6 +62,7 @@ class JudgedRow:
     line: str
     verdict: Verdict
     expected: tuple[float, ...] = ()
+    rule: str = ""  # the formula of a number that is wrong
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,11 @@ class CheckedTrace(Shown):
         for row in self.rows:
             numbers = "" if row.verdict == "right" else ", ".join(f"{number:.6g}" for number in row.expected)
             rows.append((str(row.number or ""), Marked(row.text, "code"), row.line, _WORDS[row.verdict], numbers))
-        table = Table(("row", "written", "line", "", "it is"), tuple(rows))
-        return Heading(f"Trace of {self.name}, {self.mode}", 1), table, Paragraph(_REMARKS[self.right])
+        columns = ("row", "written", "line", "", "it is")[: 5 if any(row[4] for row in rows) else 4]
+        table = Table(columns, tuple(row[: len(columns)] for row in rows))
+        first = next((row for row in self.rows if row.rule), None)
+        remark = _REMARKS[self.right] if first is None else f"Look at row {first.number}: {first.rule}."
+        return Heading(f"Trace of {self.name}, {self.mode}", 1), table, Paragraph(remark)
 
 
 @public_api
@@ -109,13 +119,38 @@ def check_trace(
     ['right', 'right', 'right', 'right', 'right', 'right', 'wrong']
     """
     check_choice("mode", mode, get_args(Mode))
-    rows, explained = rows_of(table), explained_gradient(f, (), at)
+    rows = rows_of(table)
+    explained = explained_gradient(f, (), at, lambda formula: _as_written(rows, f, formula))
     with mp.workdps(DIGITS):
         check_statements(explained.book, explained.lines)
         marking = _Marking(explained, mode, digits)
         marking.start(rows, direction)
         judged = tuple(marking.judged(rows))
     return CheckedTrace(explained.name.removeprefix("gradient of "), mode, judged)
+
+
+def _as_written(rows: Sequence[TraceRow], f: Any, formula: Given) -> Callable[[Any], Any]:
+    """Return a formula as a function that computes the lines of a pupil, if these have formulas that give it."""
+    names: dict[str, Any] = {plain_name(str(symbol))[0]: symbol for symbol in formula.symbols}
+    inputs, steps, meanings = set(names), dict[sp.Symbol, sp.Expr](), dict[sp.Symbol, sp.Expr]()
+    try:
+        for row in (row for row in rows if row.formula and row.name not in inputs):
+            symbol, step = sp.Symbol(row.name, real=True), reading(row.formula, names, others=False).expression
+            names[row.name], steps[symbol], meanings[symbol] = symbol, step, step.xreplace(meanings)
+    except ArgumentError:
+        return formula.function
+    whole = next(reversed(meanings.values()), sp.nan)
+    if not whole.free_symbols or not agreement(whole, reading(f, names).expression if isinstance(f, str) else f):
+        return formula.function
+
+    def function(x: Any) -> Any:
+        known = dict(zip(formula.symbols, x if len(formula.symbols) > 1 else [x], strict=True))
+        for symbol, step in steps.items():
+            used = sorted(step.free_symbols, key=str)
+            known[symbol] = given(step, used).function(np.array([known[part] for part in used]))
+        return known[symbol]
+
+    return function
 
 
 class _Quantity(NamedTuple):
@@ -211,7 +246,9 @@ class _Marking:
             thing = meant.get(self.key(row.name))
             if isinstance(thing, str):
                 worst: Verdict = next(v for v in _WORST if v in verdicts[row.number])
-                yield JudgedRow(row.number, row.text, thing, worst, self.numbers(thing, row))
+                is_value = row.value is not None and verdicts[row.number][0] == "wrong"
+                rule = self.rule(thing, is_value) if worst == "wrong" and thing not in self.seeds else ""
+                yield JudgedRow(row.number, row.text, thing, worst, self.numbers(thing, row), rule)
             elif thing is not None:
                 yield JudgedRow(row.number, row.text, thing.name, "right")
             else:
@@ -222,6 +259,14 @@ class _Marking:
         exact = self.exact[name]
         pairs = ((row.value, exact.value), (row.slope, exact.slope))
         return tuple(float(number) for written, number in pairs if written is not None)
+
+    def rule(self, name: str, is_value: bool) -> str:
+        """Return the formula of a line, or that of its tangent or adjoint."""
+        if is_value:
+            return f"{name} = {signs_of(self.lines[name].expression)}"
+        mark = "dot" if self.mode == "forward" else "bar"
+        terms = (WrittenProduct(slope, sp.Symbol(f"{other}{mark}")) for other, slope in self.uses[name])
+        return f"{name}{mark} = {signs_of(WrittenSum(*terms))}"
 
     def missing(self, of_line: dict[str, list[TraceRow]]) -> Iterator[JudgedRow]:
         """Yield what is asked for and not there: the value of the result, and the derivatives."""

@@ -55,6 +55,7 @@ class TraceRow:
     name: str
     value: WrittenNumber | None = None
     slope: WrittenNumber | None = None
+    formula: str = ""  # between its name and its value: x1 x2 in v2 = x1 x2 = 10
 
 
 def plain_name(text: str) -> tuple[str, bool]:
@@ -117,7 +118,8 @@ def _row(number: int, line: Any) -> TraceRow | None:
     if len(numbers) + len(slopes[-1:]) > 2:
         raise refusal(f"row {number}: {text!r}", "it has more than two numbers", "give name, value, tangent or adjoint")
     later = slopes or numbers[1:]
-    return TraceRow(number, text, name, numbers[0] if numbers else None, later[-1] if later else None)
+    formula = chain[0] if chain and numbers and not is_slope else ""
+    return TraceRow(number, text, name, numbers[0] if numbers else None, later[-1] if later else None, formula)
 
 
 def _number(row: int, cell: Any) -> WrittenNumber | None:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -214,17 +215,21 @@ def _function(f: sp.Expr, pending: Pending) -> AppliedRule:
 
 def slope_of(f: sp.Expr, place: int) -> sp.Expr:
     """Return the partial derivative of a function in one argument, from the table that differentiates."""
+    letters, slope = _slope(f.func, len(f.args), place)
+    return slope.xreplace(dict(zip(letters, f.args, strict=True)))
+
+
+@lru_cache
+def _slope(head: Any, count: int, place: int) -> tuple[list[sp.Symbol], sp.Expr]:
+    """Return letters for the arguments of a function, and its partial derivative in these letters."""
     graph = Graph()
-    build = Builder(graph)
-    letters = [sp.Dummy("u", real=True) for _ in f.args]
+    letters = [sp.Dummy("u", real=True) for _ in range(count)]
     operands = tuple(graph.leaf(letter) for letter in letters)
-    node = partial(build, f.func, operands, graph.node(f.func, *operands), place)
-    if node is None:
-        return sp.S.Zero
-    (slope,) = to_sympy(graph, [node], evaluate=True)
+    node = partial(Builder(graph), head, operands, graph.node(head, *operands), place)
+    slope = sp.S.Zero if node is None else to_sympy(graph, [node], evaluate=True)[0]
     for machine, book in _SPELLINGS:
         slope = slope.replace(machine, book)
-    return slope.xreplace(dict(zip(letters, f.args, strict=True)))
+    return letters, slope
 
 
 _RULES: tuple[tuple[Any, Callable[[Any, Pending], AppliedRule]], ...] = (

@@ -21,8 +21,9 @@ from mpmath import mp
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.function import AppliedUndef
 
-from codegen.evaluation.interpret import evaluate
+from codegen.evaluation.interpret import carry_out, exact_arithmetic
 from codegen.functions.intrinsics import supports
+from codegen.functions.reference_functions import precision
 from codegen.ir.program import reachable
 from codegen.records import dataclass
 from symad.classroom.equality.turns import beside, far, turns
@@ -310,14 +311,15 @@ class Sampler:
 
     def values(self, point: dict[int, Any], digits: int = DIGITS) -> list[Any]:
         """Return the values at a point; nan for a value that is not real, not finite, or too large."""
-        with mp.workdps(digits):
+        numbers = exact_arithmetic(digits)
+        with precision(digits):
             values = {node: mp.mpf(int(value.p)) / int(value.q) for node, value in point.items()}
-            evaluate(self.graph, [node for node in self.leaves if node not in values], values, "reference", digits)
+            carry_out(self.graph, [node for node in self.leaves if node not in values], values, numbers)
             for node in self.order:
                 operands = [values[operand] for operand in self.graph.operands[node]]
                 tame = all(isinstance(operand, bool) or mp.mag(operand) < _LARGEST for operand in operands)
                 if tame and supports(self.graph.heads[node]):
-                    evaluate(self.graph, [node], values, "reference", digits)
+                    carry_out(self.graph, [node], values, numbers)
                 else:
                     values[node] = mp.nan
             return [values[node] for node in self.nodes]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property, partial
 from typing import Any
 
 import sympy as sp
 
 import symad.classroom.answers.answer_problem as problems
-from symad.classroom.answers.answer_check import check_derivative, check_expansion
+from symad.classroom.answers.answer_check import check_of, checked_answer
 from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.answers.answer_problem import AnswerProblem, Reveal
 from symad.classroom.answers.asked import Asked
@@ -32,6 +32,7 @@ from symad.classroom.expansion.expand import expand
 from symad.display.document import Block, Document, Formula, Paragraph, Table
 from symad.display.mathematics import signs_of
 from symad.display.notation import Pending
+from symad.tracing.calling.tracebacks import public_api
 
 Place = tuple[int, ...]  # the variables of a partial derivative, or the levels of a coefficient
 _POINTS, _DIRECTIONS = (1, 2, 3, -1, -2), ((3, 4), (1, 2), (2, -1), (1, -1), (-3, 4))
@@ -59,6 +60,7 @@ class CalculusQuestion(PracticeQuestion):
         self.point = point if topic.kind in ("value", "directional", "taylor", "dual") else {}
         self.at: Any = dict(self.point) or self.x
         self.direction = draw.of(_DIRECTIONS)
+        self.checks: dict[str, Callable[[Any], CheckedAnswer]] = {}
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -111,9 +113,15 @@ class CalculusQuestion(PracticeQuestion):
             return sp.Tuple(*(sp.Tuple(entries[0, k], entries[k, 1]) for k in (0, 1)))
         return next(iter(entries.values()))
 
+    @public_api
     def check(self, mine: Any, reveal: Reveal) -> CheckedAnswer:
-        checked: CheckedAnswer = check_derivative(mine, self.f, self.at, reveal=reveal, **self.asked_of)
-        return checked
+        if (key := str(reveal)) not in self.checks:
+            self.checks[key] = self.check_with(reveal)
+        return self.checks[key](mine)
+
+    def check_with(self, reveal: Reveal) -> Callable[[Any], CheckedAnswer]:
+        """Return the check of all answers, as `check_derivative` makes one."""
+        return check_of(self.f, self.at, Asked(**self.asked_of, reveal=reveal))
 
     def mistaken(self) -> Iterator[WrongAnswer]:
         """Yield wrong answers: the kinds of mistakes in turn, those of the topic first, long answers last."""
@@ -194,9 +202,9 @@ class ExpansionQuestion(CalculusQuestion):
             parts = [(entries[place] / sp.factorial(k), _X**k) for k, place in enumerate(places)]
         return Nested(*(part for value, power in parts if value != 0 for part in (value, power)))
 
-    def check(self, mine: Any, reveal: Reveal) -> CheckedAnswer:
-        at, directions, order = self.given
-        return check_expansion(mine, self.f, at, directions, order=order, reveal=reveal)
+    def check_with(self, reveal: Reveal) -> Callable[[Any], CheckedAnswer]:
+        problem = problems.expansion_problem(self.f, *self.given, reveal=reveal)
+        return partial(checked_answer, problem=problem)
 
     def worked(self) -> Document:
         if self.topic.kind == "taylor":

@@ -6,9 +6,9 @@ that it was made by. A question for which this fails is drawn again.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import count as counting
 from typing import Any
 
@@ -29,19 +29,13 @@ from symad.tracing.calling.user_place import refusal
 _TYPESET = [(r"\btr\s*(?=\()", r"\\operatorname{tr}"), (r"\b(det|log|exp)\b", r"\\\1 "), ("‖", r"\\|")]
 
 
-@cache
-def _rows() -> dict[str, Any]:
-    rows: dict[str, Any] = table("matrices.toml")
-    return rows
-
-
 class MatrixQuestion(PracticeQuestion):
     """A number f that depends on a vector or a matrix: the row of a table, with drawn letters."""
 
     def __init__(self, topic: Topic, level: int, draw: Draw) -> None:
         super().__init__(topic, level, draw)
         self.variables = [str(self.drawn[self.topic.variables])]
-        self.row = _rows()[self.template]
+        self.row = table("matrices.toml")[self.template]
 
     @property
     def answer(self) -> str:
@@ -253,20 +247,14 @@ def _established(question: PracticeQuestion) -> tuple[str, tuple[WrongAnswer, ..
     wrong: dict[str, WrongAnswer] = {}
     for candidate in question.mistaken():
         known = {part for other in wrong.values() for part in (other.text, other.diagnosis)}
-        if known.isdisjoint((candidate.text, candidate.diagnosis)) and _is_confirmed(question, candidate):
-            wrong[candidate.text] = candidate
+        with contextlib.suppress(WorkbenchError):  # a text that has two readings, say
+            if known.isdisjoint((candidate.text, candidate.diagnosis)) and question.confirms(candidate):
+                wrong[candidate.text] = candidate
         if len(wrong) == WRONG_ANSWERS:
             return answer, tuple(wrong.values())
         if len(question.tried) >= _CANDIDATES:
             break
     return None
-
-
-def _is_confirmed(question: PracticeQuestion, candidate: WrongAnswer) -> bool:
-    try:
-        return question.confirms(candidate)
-    except WorkbenchError:  # a text that has two readings, say
-        return False
 
 
 @public_api

@@ -37,6 +37,7 @@ class Topic:
     hint: str = ""
 
 
+@cache
 def table(name: str) -> Any:
     """Return a table of the data beside this file."""
     return tomllib.loads(files("symad.classroom.exercises").joinpath(name).read_text(encoding="utf-8"))
@@ -45,9 +46,10 @@ def table(name: str) -> Any:
 @cache
 def topics() -> dict[str, Topic]:
     """Return all topics by name."""
-    rows = {name: (row, {level: row.pop(str(level)).split("; ") for level in LEVELS})
+    levels = {str(level): level for level in LEVELS}
+    return {name: Topic(formulas={level: row[key].split("; ") for key, level in levels.items()},
+                        **{key: part for key, part in row.items() if key not in levels})
             for name, row in table("topics.toml").items()}  # fmt: skip
-    return {name: Topic(formulas=formulas, **row) for name, (row, formulas) in rows.items()}
 
 
 class Draw:

@@ -7,6 +7,7 @@ products of epsilons.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -151,6 +152,7 @@ def partitions(levels: Levels, blocks: Sequence[Levels]) -> Iterator[tuple[Level
             stack.append((tuple(level for level in rest if level not in block), (*taken, block)))
 
 
+@lru_cache(1024)
 def readable(expression: sp.Expr) -> sp.Expr:
     """Return the shortest of an expression, its expanded and its factored form, if that is quick.
 

@@ -213,12 +213,12 @@ class _Page:
 
     def _by_hand(self, k: int, put: Any) -> Iterator[Block]:
         """Yield the lines of a level; those of the terms of a sum of one form once, with an index."""
-        terms = one_form(with_indexed_sums(self.formula).args) if sp.sympify(self.formula).is_Add else None
+        form = one_form(self.formula.args) if isinstance(self.formula, sp.Add) else None
         lines = dict[tuple[Any, Any], Formula]()
         for line in self.book.levels[k - 1].blocks(self._moved(k), put):
             left, right = (with_index(side) for side in (line.left or sp.S.Zero, line.right))
-            if terms is not None and left[1] == right[1] is not None:
-                said = (*inlines(line.reason), f"; for i = {terms[1]}, ..., {terms[2]}")
+            if form is not None and left[1] == right[1] is not None:
+                said = (*inlines(line.reason), f"; for i = {min(form[1])}, ..., {max(form[1])}")
                 line = replace(line, left=left[0], right=right[0], reason=said)
             else:
                 line = replace(line, left=with_indexed_sums(line.left), right=with_indexed_sums(line.right))
@@ -323,8 +323,9 @@ def _line(step: ExpansionStep) -> tuple[Cell, ...]:
 
 def _equation(name: sp.Symbol, written: sp.Expr, value: Any) -> Cell:
     """Return name = expression = value. The value is omitted if it adds nothing."""
-    sides = (name, " = ", _rounded(written))
-    return sides if value is None or sp.sympify(value) == written else (*sides, " = ", _rounded(value))
+    sides = (name, " = ", with_indexed_sums(_rounded(written)))
+    same = value is None or sp.sympify(value) == written
+    return sides if same else (*sides, " = ", with_indexed_sums(_rounded(value)))
 
 
 def _rounded(value: Any) -> sp.Expr:

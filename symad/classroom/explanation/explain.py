@@ -92,11 +92,14 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     return Explanation(name, book, tuple(outputs), at_numbers=traced is None, detail=detail, point=point)
 
 
-def explained_gradient(f: Any, args: Sequence[Any], at: Any) -> Explanation:
-    """Return the trace with numbers of the gradient of a function, or of a formula, in all its arguments."""
+def explained_gradient(
+    f: Any, args: Sequence[Any], at: Any, split: Callable[[Given], Callable[..., Any]] | None = None
+) -> Explanation:
+    """Return the trace with numbers of the gradient of a function, or of a formula, which `split` computes in steps."""
     if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
         formula, argument = formula_at_point(f, args, at)
-        return explain(grad(formula.function), formula.argument, at=(argument,)).named(formula.symbols, str(f))
+        function = formula.function if split is None else split(formula)
+        return explain(grad(function), formula.argument, at=(argument,)).named(formula.symbols, str(f))
     args = arguments_at(f, args, at)
     return explain(grad(f, argnums=tuple(range(len(args)))), at=args)
 

@@ -12,13 +12,7 @@ from typing import Any
 import sympy as sp
 from mpmath import mp
 
-from symad.classroom.matrix_calculus.matrix_formulas import (
-    NUMBER,
-    ONES,
-    MatrixFormula,
-    groups,
-    repeated,
-)
+from symad.classroom.matrix_calculus.matrix_formulas import NUMBER, ONES, MatrixFormula, groups, repeated
 from symad.classroom.matrix_calculus.matrix_values import DIGITS, PLANS, are_equal, change, random_values, value_of
 from symad.display.document import Formula
 from symad.display.notation import Norm, Nothing, NumberOf, Trace, Transposed

@@ -21,14 +21,7 @@ from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Ste
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.draft import Draft, select
-from codegen.loops.optimise.reaching_definitions import (
-    FEW_SLOTS,
-    FIXED,
-    MANY_SLOTS,
-    ZERO,
-    ReachingDefinitions,
-    Size,
-)
+from codegen.loops.optimise.reaching_definitions import FEW_SLOTS, FIXED, MANY_SLOTS, ZERO, ReachingDefinitions, Size
 from codegen.loops.optimise.reductions import with_outlined_sums, with_reductions
 from codegen.matrices.matrix_loops import has_matrices
 from codegen.matrices.product_loops import sums_of_products

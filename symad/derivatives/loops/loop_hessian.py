@@ -34,15 +34,7 @@ from symad.derivatives.loops.hessian_pieces import (
     pieces_of,
 )
 from symad.derivatives.loops.matrix_layout import Assembly, WrittenEntry
-from symad.derivatives.loops.outer import (
-    InnerJacobian,
-    LowRank,
-    chooses,
-    draft_of,
-    flat_draft,
-    sum_of,
-    times,
-)
+from symad.derivatives.loops.outer import InnerJacobian, LowRank, chooses, draft_of, flat_draft, sum_of, times
 from symad.derivatives.loops.patterns import each
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.values.sparse_matrix import Triangle

@@ -183,6 +183,37 @@ def test_an_error_that_is_carried_on_counts_once():
     ]  # fmt: skip
 
 
+SURVEY = "v1 = ln(x1) = 0.693 | {}, v2 = x1 x2 = 10 | {}, v3 = sin(x2) = -0.959 | {}, v4 = v1 + v2 = 10.693 | {}"
+
+
+def test_lines_are_those_of_the_pupil_where_their_formulas_are_written():
+    """In a formula alone, v4 would be x1 x2 - sin(x2): the tangent 2.5 that follows from row 4 was called wrong."""
+    text = "x1 = 2 | 1, x2 = 5 | 0, " + SURVEY.format(0.5, 2, 0, 2.5) + ", v5 = v4 - v3 = 11.652 | 2.5"
+    f, at = "ln(x1) + x1 x2 - sin(x2)", {"x1": 2, "x2": 5}
+    judged = sa.check_trace(text.replace(", ", "\n"), f, at=at, direction=(1, 0))
+    assert [row.verdict for row in judged.rows] == ["right"] * 3 + ["wrong", "right", "carried", "carried"]
+    assert [row.line for row in judged.rows] == ["x1", "x2", "v1", "v2", "v3", "v4", "v5"]
+    assert "Look at row 4: v2dot = x2·x1dot + x1·x2dot." in str(judged)
+    assert "10.6931, 5.5" in str(judged)
+    text = (
+        SURVEY.replace(" | {}", "") + ", v5 = v4 - v3 = 11.652, v5bar = 1, v4bar = 1, v3bar = 1, v2bar = 1, v1bar = 1"
+    )
+    judged = sa.check_trace(f"{text}, x2bar = 2.284, x1bar = 5.5".replace(", ", "\n"), f, at=at, mode="reverse")
+    assert {row.text: row.verdict for row in judged.rows if row.verdict != "right"} == {
+        "v3bar = 1": "wrong", "x2bar = 2.284": "carried",
+    }  # fmt: skip
+    assert "v3bar = -v5bar" in str(judged)
+
+
+def test_lines_with_formulas_of_another_function_are_judged_by_their_numbers():
+    rows = "x1 = 2 | 1, x2 = 5 | 0, " + SURVEY.format(0.5, 5, 0, 5.5).replace("v1 + v2", "v1 v2")
+    judged = sa.check_trace(
+        f"{rows}, v5 = v4 - v3 = 11.652 | 5.5".replace(", ", "\n"), "ln(x1) + x1 x2 - sin(x2)", at={"x1": 2, "x2": 5},
+        direction=(1, 0),
+    )  # fmt: skip
+    assert judged.right is True
+
+
 def test_what_is_missing():
     rows = table("survey", "reverse")
     judged = checked("survey", "reverse", rows[:-1])

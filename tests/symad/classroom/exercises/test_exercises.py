@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import symad as sa
-from symad.classroom.exercises.exercise import WRONG_ANSWERS, MatrixQuestion, _rows
+from symad.classroom.exercises.exercise import WRONG_ANSWERS, MatrixQuestion
 from symad.classroom.exercises.practice_questions import PracticeQuestion, WrongAnswer
-from symad.classroom.exercises.topics import LEVELS, Draw, topics
+from symad.classroom.exercises.topics import LEVELS, Draw, table, topics
 from symad.errors import ArgumentError, LimitError
 from tests.support import random_exercises
 
@@ -72,7 +72,7 @@ def test_the_public_checks_agree() -> None:
         assert str(sa.check_derivative(wrong.text, f, "x").mistakes[0]) == wrong.diagnosis
 
 
-@pytest.mark.parametrize("row", _rows())
+@pytest.mark.parametrize("row", table("matrices.toml"))
 def test_every_row_of_matrices_is_right(row: str) -> None:
     topic = next(topic for topic in topics().values() if any(row in rows for rows in topic.formulas.values()))
     level = next(level for level in LEVELS if row in topic.formulas[level])

@@ -43,7 +43,7 @@ def test_the_sheet_has_no_answers_and_the_solutions_have_all(sheet: sa.results.W
 
 
 def test_lines_to_write_on_in_every_form(sheet: sa.results.Worksheet) -> None:
-    assert sheet.html().count('<div class="blank"><hr><hr><hr></div>') == 7
+    assert sheet.html().count('<div class="blank"><hr/><hr/><hr/></div>') == 7
     assert sheet.latex().count(r"\vspace*{4.5\baselineskip}") == 7
 
 

@@ -201,6 +201,8 @@ def test_a_short_loop_is_a_sum_with_an_index() -> None:
     assert text.count("Taylor series") == 1
     assert r"\sum_{i=1}^{4}" in page.latex()
     assert page.coefficient(1).subs({f"x_{k}": k for k in range(1, 5)}).free_symbols == set(sp.symbols("v_1:5"))
+    rules = sa.expand(f, list(sp.symbols("x_1:5")), [sp.symbols("v_1:5")], style="rules")
+    assert "= Σᵢ₌₁⁴ xᵢ²·sin(xᵢ)" in " ".join(rules.text(300).split()).partition("Coefficients")[0]
 
 
 @pytest.mark.parametrize(
