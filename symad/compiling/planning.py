@@ -438,7 +438,11 @@ def straight_lines(traced: Trace, name: str) -> Candidate:
     """Return the straight lines of a trace."""
     program = to_program(traced, name)
     size = operations_of(program)
-    return Candidate("straight", size, size, lambda: straight_work(program).price, program, traced)
+    return Candidate("straight", size, size, partial(_price_of, program), program, traced)
+
+
+def _price_of(program: Program) -> Price:
+    return straight_work(program).price
 
 
 def _chosen(ways: Sequence[Candidate]) -> Candidate:

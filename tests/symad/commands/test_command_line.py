@@ -234,7 +234,7 @@ def completed(*words: str) -> list[str]:
 
 @needs_shtab
 def test_completion_in_bash() -> None:
-    assert sorted(completed("symad", "ex")) == ["expand", "explain", "export"]
+    assert sorted(completed("symad", "ex")) == ["exercise", "expand", "explain", "export"]
     assert completed("symad", "hessian", "--s") == ["--sparse"]
     assert completed("symad", "expand", "x^2", "--detail", "s") == ["steps"]
 
