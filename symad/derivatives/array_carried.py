@@ -1,7 +1,7 @@
 """Tangents and cotangents of array nodes, and which nodes have any.
 
 Each is an array of nodes or of numbers (`array_arithmetic`). An element that is a structural zero is absent; an array
-node that has only structural zeros has no entry. Numbers may have several columns: elements are rows of them then.
+node that has only structural zeros has no entry. With several columns, an element is a row of nodes or numbers.
 """
 
 from __future__ import annotations

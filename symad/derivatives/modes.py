@@ -272,7 +272,8 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
 
 WRITTEN_OUT = frozenset({"solve", "triangular", "determinant", "log_determinant", "cholesky"})  # if need be
 FEW = 200  # operations on elements: up to them, element by element is as soon (37 Hessians of 3 to 112 variables)
-CARRIED = 2**22  # tangents that are carried at once
+# Tangents that are carried at once: 32 MiB of numbers. A heat equation at 200 points takes 3.8 s by 2**18, .6 by 2**22.
+CARRIED = 2**22
 
 Direction = Literal["auto", "fwd", "rev"]
 
