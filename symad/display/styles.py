@@ -10,7 +10,7 @@ the system: dark text on a dark ground, or light on light, would be the price.
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from codegen.records import dataclass
@@ -107,7 +107,7 @@ def _stylesheet() -> str:
 
 def _rules(name: str) -> str:
     """Return a stylesheet beside this file, without the comment at its head."""
-    return files("symad.display").joinpath(name).read_text(encoding="utf-8").partition("*/\n")[2]
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").partition("*/\n")[2]
 
 
 STYLESHEET, PAGE_STYLESHEET = _stylesheet(), _rules("page.css")
