@@ -53,7 +53,7 @@ _TERMS = Pass(
     collect_terms,
     False,
     "the error stays below the number of operations times the rounding unit times the sum of the absolute terms; a "
-    "small difference of large terms may keep fewer digits; `x - x` is 0 even for infinite x and NaN",
+    "small difference of large terms may keep fewer digits; `x - x` is 0 even for inf and NaN, inf may be NaN, 0 be -0",
 )
 PASSES: tuple[Pass, ...] = (
     Pass(
@@ -87,7 +87,7 @@ PASSES: tuple[Pass, ...] = (
         "`a*b*c + a*d*e` becomes `a*(b*c + d*e)`",
         factor_sums,
         False,
-        "as for terms: the sum in the brackets is rounded before it is multiplied",
+        "as for terms: the sum in the brackets is rounded before it is multiplied, and may overflow",
     ),
     Pass(
         "signs",

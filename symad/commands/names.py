@@ -77,7 +77,7 @@ MODULES = {  # where a command is, if not in a module of its name
 FILE = r".+\.py:\w+"  # a target that is a function of a file
 STATUS = """exit status:
   0    done, and right
-  1    an answer, a route or a number is wrong
+  1    an answer or a route is wrong, or nothing could be verified
   2    the command line, a file or an argument cannot be used
   3    the function, or what was to be done with it, failed
   130  interrupted"""

@@ -121,8 +121,8 @@ def compile(
     says (see `codegen.machine.storage.cache.chosen`).
 
     Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
-    raises ValueError, ArithmeticError or AssertionError, the kernel returns NaN. TraceError for other questions that
-    only numbers can answer, ArgumentError for arguments that are not real numbers.
+    raises an error, the kernel returns NaN, but mistakes (TypeError, LookupError...) come out. TraceError for questions
+    that only numbers can answer, ArgumentError for arguments that are not real numbers.
 
     >>> import symad as sa
     >>> kernel = compile(sa.hessian(lambda x: x[0] ** 2 * x[1]), np.zeros(2))

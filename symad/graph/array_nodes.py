@@ -232,7 +232,7 @@ class ArrayNodes:
             return OperandAccess(whole, ids.shape, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim), ids=ids)
         if (view := self._view(ids)) is not None:
             return OperandAccess(whole, ids.shape, view)
-        ids = ids.copy()  # arrays are stored into
+        ids = ids.copy("K")  # arrays are stored into; sums have the bits of their order in memory
         low, high = int(ids.min()), int(ids.max())
         if low == high:  # a copy of a broadcast array
             return self.reading(np.broadcast_to(low, whole))

@@ -238,19 +238,19 @@ def read(graph: Graph, reading: OperandAccess, values: Values) -> Any:
     if reading.only is not None:
         return values[reading.only]
     singles = reading.singles
-    truths = any(computed[part.node.first].dtype == bool for part in reading.parts)
-    numbers = None if singles is None else np.array([values[node] for node in singles.nodes])
-    if not reading.parts:
-        assert singles is not None
-        assert numbers is not None
-        return numbers[singles.numbers].reshape(reading.kept)
-    result = np.empty(reading.size, dtype=bool if truths else np.float64)
-    if singles is not None and numbers is not None:
-        result[singles.where] = numbers[singles.numbers]
-    for part in reading.parts:
-        where, places = part.spans or (part.where, part.places)
-        result[where] = computed[part.node.first][places]
-    return result.reshape(reading.kept)
+    numbers = None if singles is None else np.array([values[node] for node in singles.nodes])[singles.numbers]
+    if numbers is not None and not reading.parts:
+        result = numbers
+    else:
+        truths = any(computed[part.node.first].dtype == bool for part in reading.parts)
+        result = np.empty(reading.size, dtype=bool if truths else np.float64)
+        if singles is not None:
+            result[singles.where] = numbers
+        for part in reading.parts:
+            where, places = part.spans or (part.where, part.places)
+            result[where] = computed[part.node.first][places]
+    result = result.reshape(reading.kept)
+    return result if reading.ids.flags.c_contiguous else result.copy("F")
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:

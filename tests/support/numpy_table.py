@@ -205,13 +205,14 @@ some in one form only. (On 2026-11-23: 348, none, 20, and 53.)
 
 Small letters in the calls are traced: `r` is a number, `x`, `y`, `u`, `v` are vectors, `a`, `b`, `p` matrices, `m` and
 `s` square ones, `n` and `t` stacks. Capitals are ordinary data. Results are float64 whatever `dtype=` of a float says.
-Sums have NumPy's bits on numbers; in kernels they are chains from left to right. Small matrices are factorized in
-scalar operations, larger ones by LAPACK; `qr`, `lstsq` and `pinv` take matrices of full rank: others are refused where
-the values are known, and NaN in kernels. `eigh`, `svd` and what rests on them are LAPACK's at any size, on numbers and
-in kernels that are made of loops; where scalar operations are asked for (`sa.trace`, sparse matrices, SymPy
-expressions, exported C), they are refused. Vectors of equal eigenvalues or singular values have no derivative: it is
-refused on numbers, and NaN in kernels (see [large arrays](loops.md#large-arrays)). `np.piecewise` calls every function
-with the whole array."""
+Sums of 16 numbers or more, over one axis or all, have NumPy's bits on numbers; shorter ones and straight lines are
+chains from left to right, and loops have several sums side by side. Small matrices are factorized in scalar
+operations, larger ones by LAPACK; `qr`, `lstsq` and `pinv` take matrices of full rank: others are refused where the
+values are known; in kernels `lstsq` and `pinv` of them, and derivatives of their `qr`, are NaN. `eigh`, `svd` and what
+rests on them are LAPACK's at any size, on numbers and in kernels that are made of loops; where scalar operations are
+asked for (`sa.trace`, sparse matrices, SymPy expressions, exported C), they are refused. Vectors of equal eigenvalues
+or singular values have no derivative: it is refused on numbers, and NaN in kernels (see [large
+arrays](loops.md#large-arrays)). `np.piecewise` calls every function with the whole array."""
 
 
 if __name__ == "__main__":

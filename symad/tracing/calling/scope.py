@@ -28,7 +28,7 @@ _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", defau
 def source_lines(keep: bool) -> Iterator[None]:
     """Keep, or do not keep, the user's line of each node in the graphs that are begun in this block (default: keep).
 
-    The lines appear in errors about a node. Keeping them costs less than a tenth of the time of tracing.
+    The lines appear in errors about a node. Keeping them costs about a tenth of the time of tracing.
 
     >>> import symad as sa
     >>> with sa.source_lines(False):

@@ -48,3 +48,13 @@ def test_random_hessians(seed: int) -> None:
 def test_a_nan_that_is_lost_is_in_the_table(f: Any, x: float) -> None:
     """docs/performance.md: `x/x` is 1 even for x = 0, infinite x and NaN, and so are powers for x < 0."""
     assert sa.compile(f, 1.0, accuracy="fast")(x) == 1.0
+
+
+def test_infinity_and_the_sign_of_zero_are_lost_as_the_table_says() -> None:
+    """docs/performance.md, "terms": infinity may be NaN, and 0 be -0."""
+    kinds: tuple[Any, ...] = ("strict", "fast")
+    strict, fast = (sa.compile(lambda x, y: x * y * 2.0 + x * (y + 1), 1.0, 1.0, accuracy=kind) for kind in kinds)
+    assert strict(math.inf, -2.5) == -math.inf
+    assert math.isnan(fast(math.inf, -2.5))
+    strict, fast = (sa.compile(lambda x: (x + 1) - 1, 1.0, accuracy=kind) for kind in kinds)
+    assert [math.copysign(1, kernel(-0.0)) for kernel in (strict, fast)] == [1, -1]

@@ -606,3 +606,32 @@ def test_columns_of_nodes_are_differentiated_again(name, monkeypatch):
     step = 1e-5 * np.cos(np.arange(16.0))
     change = np.sum(sa.hessian(f)(x + step) ** 2 - sa.hessian(f)(x - step) ** 2) / 2
     np.testing.assert_allclose(third @ step, change, rtol=1e-5, atol=1e-7 * np.abs(change))
+
+
+STACKED: dict[str, Callable[[Numbers], Numbers]] = {
+    "rows": lambda x: np.sum(np.stack([x, x * x]), axis=1)[1],
+    "beside constants": lambda x: np.sum(np.stack([x, np.arange(len(x)) * 0.3]), axis=1)[0],
+    "columns": lambda x: np.sum(np.stack([x, x * x], axis=1), axis=0)[1],
+    "three axes": lambda x: np.sum(np.stack([np.stack([x, x * x]), np.stack([x, x])]), axis=2)[0, 1],
+    "all": lambda x: np.sum(np.stack([x, x * x])),
+}
+
+
+@pytest.mark.parametrize("name", STACKED)
+@pytest.mark.parametrize("n", [16, 100, 1000])
+def test_sums_of_joined_arrays_have_the_bits_of_numpy(name: str, n: int) -> None:
+    """docs/tracing.md: sums over one axis or over all, of 16 elements or more."""
+    f, rng = STACKED[name], np.random.default_rng(n)
+    for _ in range(5):
+        x = rng.normal(size=n)
+        assert sa.value_and_grad(f)(x)[0] == f(x)
+
+
+def test_negative_zeros_are_added_as_the_page_says() -> None:
+    """docs/tracing.md: -0.0 where the sum begins with its first term, 0.0 as NumPy's elsewhere."""
+    few, many = np.full(8, -0.0), np.full(5000, -0.0)
+    begun = [sa.value_and_grad(np.sum)(few)[0], sa.compile(lambda x: np.sum(x), few)(few)]
+    others = [sa.value_and_grad(np.sum)(many)[0], sa.compile(lambda x: np.sum(x), many)(many)]
+    assert np.signbit(begun).tolist() == [True, True]
+    assert np.signbit(others).tolist() == [False, False]
+    assert not np.signbit(np.sum(few))

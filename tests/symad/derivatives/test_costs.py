@@ -115,6 +115,9 @@ DEAR: dict[str, tuple[Function, tuple[int, int, int]]] = {
     "maximum": (np.maximum, (5, 10, 5)),
     "logaddexp": (np.logaddexp, (5, 10, 6)),
     "max": (lambda a, b: np.max(a) * b[0], (5, 10, 7)),
+    "prod": (lambda a, b: np.prod(a) * b[0], (5, 12, 5)),
+    "clip": (lambda a, b: np.clip(a, b, 1.0), (5, 10, 5)),
+    "divmod": (lambda a, b: np.divmod(a, b)[1], (6, 10, 7)),
 }
 
 
