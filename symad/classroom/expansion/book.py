@@ -232,7 +232,8 @@ class Level:
         u, v = sp.symbols("u v")
         written = sp.exp(dual, evaluate=False)
         moved = sp.Pow(*map(self.dual, node.args), evaluate=False)
-        why = (sp.Pow(u, v), " = ", sp.exp(v * sp.log(u), evaluate=False), " for ", node.base > 0)
+        domain = sp.StrictGreaterThan(node.base, 0, evaluate=False)  # True of a symbol that is positive
+        why = (sp.Pow(u, v), " = ", sp.exp(v * sp.log(u), evaluate=False), " for ", domain)
         series = self._sum({0: node, 1: self.parts[node], 2: node * part**2 / 2})
         return [_line(moved, written, *why), _line(None, series, "Taylor series", *self._struck(3))]
 

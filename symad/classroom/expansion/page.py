@@ -175,7 +175,7 @@ class _Page:
         if not self.by_hand:
             return self.parts.notes
         bases = dict.fromkeys(base for level in self.book.levels for base in level.positive)
-        return [("The formulas hold for ", base > 0, ".") for base in bases]
+        return [("The formulas hold for ", sp.StrictGreaterThan(base, 0, evaluate=False), ".") for base in bases]
 
     def result(self) -> Iterator[Block]:
         """Yield the table of coefficients, and the sum."""

@@ -82,6 +82,7 @@ def test_every_line_holds_up_to_what_is_struck(case: str) -> None:
         for line in level.written:
             left = left if isinstance(line.left, Nothing) else line.left
             gap = plain(left) - plain(line.right)
+            left = line.right  # of a line that goes on
             for order in range(3 if line.right.has(Struck) else 2):
                 assert value(gap.diff(eps, order).subs(eps, 0)) == pytest.approx(0, abs=1e-12), (line, order)
                 checked += 1
@@ -211,3 +212,11 @@ def test_a_short_loop_is_a_sum_with_an_index() -> None:
 def test_other_sums_are_written_out(formula: str) -> None:
     names = [name for name in ("x_1", "x_2", "x_3", "x_4") if name in formula]
     assert "Σ" not in sa.expand(formula, names, [[1] * len(names)]).text()
+
+
+@pytest.mark.parametrize("positive", [None, True])
+def test_the_domain_of_a_power_is_shown_also_where_the_symbol_is_positive(positive: bool | None) -> None:
+    u = sp.Symbol("u", positive=positive)
+    shown = str(expand(u**u, u, [v], style="book"))
+    assert "e^(v·ln(u)) for u > 0]" in " ".join(shown.split())
+    assert "The formulas hold for u > 0." in shown
