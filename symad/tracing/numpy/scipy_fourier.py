@@ -16,7 +16,10 @@ from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.numpy.scipy_forms import arguments_of, scipy_form
 from symad.tracing.values.traced import TracedComplex, refuse_function
 
-_TRANSFORMS = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+_TRANSFORMS = (
+    "fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn",
+    "hfft", "ihfft",
+)  # fmt: skip
 _DIRECT = 256  # products in a convolution of vectors that are added up as they are
 
 
@@ -65,6 +68,19 @@ def _real_transform(name: str, transform_of: Callable[[Any, int, bool], Any], *,
             length = len(moved) + (0 if type != 1 else -1 if "c" in name else 1)
             transformed = transformed / (2 * length)
         return in_rows(np.moveaxis(transformed, 0, axis))
+
+    @scipy_form(f"scipy.fft.{name}n")
+    def in_turn(x: Any, type: Any = 2, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        x = traced(x)
+        sizes = None if s is None else np.atleast_1d(s)
+        if axes is None:
+            axes = range(x.ndim - (x.ndim if sizes is None else len(sizes)), x.ndim)
+        axes = np.atleast_1d(axes)
+        if len({normalize_axis_index(axis, x.ndim) for axis in axes}) < len(axes):
+            raise ValueError("all axes must be unique")
+        for axis, size in zip(axes, [None] * len(axes) if sizes is None else sizes, strict=True):
+            x = handler(x, type, size, axis, norm)
+        return in_rows(x)
 
 
 def _column(values: Any, like: Any) -> Any:

@@ -33,6 +33,9 @@ _REFUSED: dict[str, dict[str, tuple[str, str]]] = {  # packages: functions, the 
             _UNTRACED, "write it with np.linalg.svd, np.linalg.pinv, or scipy.linalg.expm",
         ),
     },
+    "fft": {
+        "hfft2 ihfft2 hfftn ihfftn fht ifht": (_UNTRACED, "write it with np.fft.hfft, np.fft.rfft or np.fft.fft"),
+    },
     "special": {
         "legendre_p": (_UNTRACED, "use scipy.special.eval_legendre"),
         "assoc_legendre_p sph_legendre_p sph_harm_y": (_UNTRACED, "write it with powers, sines and cosines"),
