@@ -16,7 +16,7 @@ from typing import Any, Self, TextIO
 from symad.errors import ArgumentError, NotationWarning, WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.calling.tracebacks import VARIABLE
-from symad.tracing.calling.user_place import is_defect, is_library, is_standard, user_frame
+from symad.tracing.calling.user_place import is_defect, is_library, is_standard, user_frame, user_place
 
 USAGE, FAILURE, INTERRUPTED = 2, 3, 130
 QUIET = ("workbench", "cache", "completion")  # which do not compute, or compute elsewhere
@@ -128,7 +128,7 @@ def _place() -> str:
     frame: FrameType | None = sys._getframe(1)
     while user is not None and frame is not None and frame.f_code is not carried_out.__code__:
         if frame is user:
-            return f"{user.f_code.co_filename}:{user.f_lineno}"
+            return user_place()
         frame = frame.f_back
     return ""
 

@@ -40,7 +40,7 @@ from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.memory import telling
 from symad.tracing.calling.tracebacks import leave_out_ours, public_api
 from symad.tracing.calling.transformed_function import Transformed
-from symad.tracing.calling.user_place import user_frame
+from symad.tracing.calling.user_place import line_of, user_frame
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.values.container_types import static_parts
@@ -147,8 +147,9 @@ def _check_options(options: typing.Mapping[str, Any]) -> None:
         if frame is not None and (name != "tier" or options[name] == "llvm"):
             names = frame.f_globals
             warnings.warn_explicit(
-                _OLD.message(OLD_OPTIONS[name]), DeprecationWarning, frame.f_code.co_filename, frame.f_lineno,
-                names.get("__name__"), names.setdefault("__warningregistry__", {}),
+                _OLD.message(OLD_OPTIONS[name]), DeprecationWarning, frame.f_code.co_filename,
+                line_of(frame.f_code, frame.f_lasti), names.get("__name__"),
+                names.setdefault("__warningregistry__", {}),
             )  # fmt: skip
 
 

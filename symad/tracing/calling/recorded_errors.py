@@ -17,7 +17,15 @@ from weakref import ref
 
 from codegen.bound import bound
 from symad.errors import EscapedValueError, TraceError, WorkbenchError
-from symad.tracing.calling.user_place import is_library, is_public, is_symad, known_name, scipy_calls, user_place
+from symad.tracing.calling.user_place import (
+    is_library,
+    is_public,
+    is_symad,
+    known_name,
+    line_of,
+    scipy_calls,
+    user_place,
+)
 
 LONGEST = 100  # characters of a library's message
 _NUMBER = re.compile(r"'Scalar' object|'Scalar'|\bScalar\b")
@@ -234,7 +242,7 @@ def _caught_at(error: BaseException) -> str:
     code = trace.tb_frame.f_code
     if is_library(code.co_filename):
         return f"{trace.tb_frame.f_globals.get('__name__', code.co_filename)}.{code.co_name}"
-    return f"{code.co_filename}:{_handler(code, trace.tb_lasti) or trace.tb_lineno}"
+    return f"{code.co_filename}:{_handler(code, trace.tb_lasti) or line_of(code, trace.tb_lasti)}"
 
 
 def _handler(code: CodeType, instruction: int) -> int | None:

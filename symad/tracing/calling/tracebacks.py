@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 
 from symad.errors import InvariantError
 from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.calling.user_place import is_defect, is_ours, is_symad
+from symad.tracing.calling.user_place import is_defect, is_ours, is_symad, line_of
 
 VARIABLE = "SYMAD_TRACEBACK"
 CAUSES = 20  # errors behind an error whose tracebacks are shortened too
@@ -88,7 +88,8 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
         inside, trace = ours, trace.tb_next
     shortened: TracebackType | None = None
     for entry in reversed(kept):
-        shortened = TracebackType(shortened, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        line = line_of(entry.tb_frame.f_code, entry.tb_lasti)  # tb_lineno may be None
+        shortened = TracebackType(shortened, entry.tb_frame, entry.tb_lasti, line)
     return shortened
 
 

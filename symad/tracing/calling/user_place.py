@@ -73,7 +73,7 @@ def called_by_user(end: CodeType) -> bool:
 def user_place() -> str:
     """Return `file:line` of that frame, "" if there is none."""
     frame = user_frame()
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return "" if frame is None else f"{frame.f_code.co_filename}:{line_of(frame.f_code, frame.f_lasti)}"
 
 
 def refusal(what: str, why: str = "", do: str = "") -> ArgumentError:
@@ -100,9 +100,15 @@ def written_place(graph: Graph, node: int) -> str:
 
 
 def line_of(code: CodeType, offset: int) -> int:
-    """Return the line of an instruction."""
-    (line, *_) = next(islice(code.co_positions(), offset // 2, None))
-    return line or code.co_firstlineno
+    """Return the line of an instruction, the first of its code where it has none.
+
+    Cleaning up after `with` and `except` has none, and an interrupt may come there.
+    """
+    return _position(code, offset)[0] or code.co_firstlineno
+
+
+def _position(code: CodeType, offset: int) -> tuple[int | None, int | None, int | None, int | None]:
+    return next(islice(code.co_positions(), offset // 2, None), (None, None, None, None))
 
 
 def located(error: Failure, graph: Graph, node: int) -> Failure:
@@ -115,7 +121,10 @@ def located(error: Failure, graph: Graph, node: int) -> Failure:
 def raised_place(error: BaseException) -> str:
     """Return `file:line` of the innermost user's frame in the traceback of an error."""
     trace = _innermost_users(error)
-    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    if trace is None:
+        return ""
+    code = trace.tb_frame.f_code
+    return f"{code.co_filename}:{line_of(code, trace.tb_lasti)}"
 
 
 def raised_frame(error: BaseException) -> FrameType | None:
@@ -196,8 +205,8 @@ def known_name(name: str, error: BaseException) -> str:
     trace = _innermost_users(error)
     if is_public(name) or trace is None:
         return name
-    code = trace.tb_frame.f_code
-    called = _CALLED.findall(segment_at(code, trace.tb_lasti) or linecache.getline(code.co_filename, trace.tb_lineno))
+    code, at = trace.tb_frame.f_code, trace.tb_lasti
+    called = _CALLED.findall(segment_at(code, at) or linecache.getline(code.co_filename, line_of(code, at)))
     names = (f"{name.rpartition('.')[0]}.{word}" for word in called)
     return next(filter(is_public, names), name)
 
@@ -302,7 +311,7 @@ def source_segment() -> str:
 
 def segment_at(code: CodeType, offset: int) -> str:
     """Return the source of an instruction if it is on one line and readable, else ""."""
-    (line, last_line, start, end) = next(islice(code.co_positions(), offset // 2, None))
+    line, last_line, start, end = _position(code, offset)
     if line is None or line != last_line or start is None or end is None:
         return ""
     text = linecache.getline(code.co_filename, line)

@@ -311,7 +311,7 @@ class noting_inputs:
         caller = _responsible_frame(frame)
         if caller is None or (kind == "environment" and is_installed(caller.f_code.co_filename)):
             return  # a package's own settings
-        place = kind, caller.f_code.co_filename, caller.f_lineno
+        place = kind, caller.f_code.co_filename, line_of(caller.f_code, caller.f_lasti)
         if place not in self._found:
             text = segment_at(caller.f_code, caller.f_lasti)
             if kind != "date" or text.endswith("()") or ("strftime(" in text and "," not in text):

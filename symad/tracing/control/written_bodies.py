@@ -336,5 +336,4 @@ def read_by(loop: Loop) -> list[int]:
 
 def origin() -> str:
     """Return the user's file and line, without folders; "" if unknown."""
-    frame = user_frame()
-    return "" if frame is None else short(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+    return short(user_place())

@@ -17,7 +17,7 @@ from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.recorded_errors import discard_recorded_error, innermost_watch
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.subscripts import places_of, subscripted
-from symad.tracing.calling.user_place import is_installed, is_library, user_place
+from symad.tracing.calling.user_place import is_installed, is_library, line_of, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.known_numbers import SymbolicValueError, is_symbolic, truth_of, value_of
@@ -74,7 +74,8 @@ def text_of(scope: Scope, node: int, specification: str, frame: FrameType) -> st
     paths, file = scope.deciding(), frame.f_code.co_filename
     if paths is None or is_library(file) or is_installed(file) or not is_integer(scope.graph, node):
         return None
-    if linecache.getline(file, frame.f_lineno).lstrip().startswith(_MESSAGES) or not is_symbolic(scope, node):
+    text = linecache.getline(file, line_of(frame.f_code, frame.f_lasti)).lstrip()
+    if text.startswith(_MESSAGES) or not is_symbolic(scope, node):
         return None
     return format(whole_of(scope, node, "the text of a traced whole number"), specification)
 
