@@ -10,6 +10,7 @@ and copied.
 
 Loop fission: a body with more sums than registers is cut into several loops. The first one stores what the summands are
 made of, the others multiply and add up some of the sums each: a matrix of sums block by block, as in a matrix product.
+Summands that share no factors are not stored: that would be a workspace for each sum.
 """
 
 from __future__ import annotations
@@ -156,12 +157,13 @@ def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDr
     """Return the regions that a region is cut into; `workspace(size)` makes a buffer."""
     summed = [_is_sum(draft, node, result) for node, result in draft.results]
     sums = [item for item, is_sum in zip(draft.results, summed, strict=True) if is_sum]
-    if len(sums) < FEWEST_SUMS or draft.count < FEWEST_REPETITIONS:
+    parts = _parts(draft, [node for node, _ in sums])
+    if len(sums) < max(FEWEST_SUMS, 2 * len(parts)) or draft.count < FEWEST_REPETITIONS:
         return [draft]
     others = [item for item, is_sum in zip(draft.results, summed, strict=True) if not is_sum]
     first = RegionDraft(draft.build, draft.count, draft.slots, others, draft.origin)
     slots, everywhere = list(draft.slots), np.arange(draft.count)
-    for part in _parts(draft, [node for node, _ in sums]):
+    for part in parts:
         buffer = workspace(draft.count)
         first.result(part, buffer, everywhere, "store")
         slots.append((part, buffer, everywhere))

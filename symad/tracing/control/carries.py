@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,6 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_in import entries
 from codegen.machine.calls.arguments import has_rules, refuse_rules
-from codegen.records import dataclass
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.user_place import refusal
@@ -31,14 +31,6 @@ class FlatContainer(Tree):
 
     arrays: list[Any]
 
-    def __init__(self, leaves: Sequence[Any], structure: Any) -> None:
-        super().__init__(structure, leaves)
-
-    @property
-    def leaves(self) -> list[Any]:
-        """The numbers and arrays of them."""
-        return self.arrays
-
     def __str__(self) -> str:
         form = str(self.structure).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(", NoneIsLeaf")
         return f"{form.split(', namespace=')[0]} of shapes {', '.join(map(str, self.shapes)) or 'none'}"
@@ -46,7 +38,7 @@ class FlatContainer(Tree):
     @property
     def whole(self) -> Any:
         """The container, with NumPy's scalars as Python's."""
-        return self.filled([leaf.item() if isinstance(leaf, np.generic) else leaf for leaf in self.leaves])
+        return self.filled([leaf.item() if isinstance(leaf, np.generic) else leaf for leaf in self.arrays])
 
 
 def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False) -> FlatContainer:
@@ -65,7 +57,7 @@ def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False)
                 why="it is no real number or array of them",
                 do="return numbers, arrays, or containers of them",
             )
-    return FlatContainer(leaves, structure)
+    return FlatContainer(structure, leaves)
 
 
 def is_real(leaf: Any) -> bool:
@@ -100,8 +92,8 @@ def refuse_other_form(f: Callable[..., Any], result: FlatContainer, first: FlatC
 
 def added(first: FlatContainer, second: FlatContainer) -> FlatContainer:
     """Return the sums, leaf by leaf."""
-    pairs = zip(first.leaves, second.leaves, strict=True)
-    return FlatContainer([left + countable(right) for left, right in pairs], first.structure)
+    pairs = zip(first.arrays, second.arrays, strict=True)
+    return FlatContainer(first.structure, [left + countable(right) for left, right in pairs])
 
 
 def countable(leaf: Any) -> Any:
@@ -130,7 +122,7 @@ def stacked(values: Sequence[Any], axis: int = 0) -> Any:
 def carry_of(value: Any, source: str) -> FlatContainer:
     """Return a carry with integers as floats; ArgumentError for truth values and values that are no real numbers.
 
-    >>> carry_of((1, np.arange(2)), "init").leaves
+    >>> carry_of((1, np.arange(2)), "init").arrays
     [1.0, array([0., 1.])]
     """
     leaves, structure = containers.flatten(value)
@@ -141,7 +133,7 @@ def carry_of(value: Any, source: str) -> FlatContainer:
                 why="a carry holds real numbers, of one type in all repetitions",
                 do="carry 1.0 and 0.0, and compare with > 0.5" if is_real(leaf) else "carry real numbers and arrays",
             )
-    return FlatContainer([_promoted(leaf) for leaf in leaves], structure)
+    return FlatContainer(structure, [_promoted(leaf) for leaf in leaves])
 
 
 def next_carry(f: Callable[..., Any], value: Any, before: FlatContainer) -> FlatContainer:

@@ -76,8 +76,8 @@ def _unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> A
         results.append(flat_result(f, f(*operands.row(k))))
         refuse_other_form(f, results[-1], results[0], k)
     first = results[0]
-    axes = _output_axes(f, out_axes, first.filled(first.leaves), first.shapes)
-    columns = zip(*[result.leaves for result in results], strict=True)
+    axes = _output_axes(f, out_axes, first.filled(first.arrays), first.shapes)
+    columns = zip(*[result.arrays for result in results], strict=True)
     return first.filled([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
 
 
@@ -150,7 +150,7 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
     with written_if_possible():
         return written_sum(f, operands)
     first = flat_result(f, f(*operands.row(0)))
-    total = FlatContainer([countable(leaf) for leaf in first.leaves], first.structure)
+    total = FlatContainer(first.structure, [countable(leaf) for leaf in first.arrays])
     for k in range(1, operands.count):
         result = flat_result(f, f(*operands.row(k)))
         refuse_other_form(f, result, first, k)

@@ -57,7 +57,7 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
     carry = carry_of(init, "init")
     operands = _operands(xs, length)
     if operands.count == 0:
-        tree = result_shapes(f, operands, carry.filled(carry.leaves), may_be_none=True)
+        tree = result_shapes(f, operands, carry.filled(carry.arrays), may_be_none=True)
         result = containers.unflatten(tree.structure, [np.zeros((0, *shape)) for shape in tree.shapes])
         return carry.whole, pair_of(f, result)[1]
     with written_if_possible():
@@ -65,11 +65,11 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
     ys: list[FlatContainer] = []
     for k in range(operands.count):
         (x,) = operands.row(operands.count - 1 - k if reverse else k)
-        value, y = pair_of(f, f(carry.filled(carry.leaves), x))
+        value, y = pair_of(f, f(carry.filled(carry.arrays), x))
         carry = next_carry(f, value, carry)
         ys.append(flat_result(f, y, may_be_none=True))
         refuse_other_form(f, ys[-1], ys[0], k)
-    columns = zip(*[y.leaves for y in (reversed(ys) if reverse else ys)], strict=True)
+    columns = zip(*[y.arrays for y in (reversed(ys) if reverse else ys)], strict=True)
     return carry.whole, ys[0].filled([stacked(column) for column in columns])
 
 
@@ -100,7 +100,7 @@ def fori_loop(lower: Any, upper: Any, body: Body, init: Any) -> Any:
     with written_if_possible():
         return written_chain(body, lambda before, k: (body(k, before), None), carry, counter)[0]
     for k in range(first, last):
-        carry = next_carry(body, body(k, carry.filled(carry.leaves)), carry)
+        carry = next_carry(body, body(k, carry.filled(carry.arrays)), carry)
     return carry.whole
 
 
@@ -181,7 +181,7 @@ def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: FlatContainer, 
 
 def step(body: Body, carry: FlatContainer) -> FlatContainer:
     """Return the next carry."""
-    return next_carry(body, body(carry.filled(carry.leaves)), carry)
+    return next_carry(body, body(carry.filled(carry.arrays)), carry)
 
 
 def masked_step(holds: Any, body: Body, carry: FlatContainer) -> FlatContainer:
@@ -189,14 +189,14 @@ def masked_step(holds: Any, body: Body, carry: FlatContainer) -> FlatContainer:
 
     def stepped(value: Any) -> Any:
         after = step(body, carry)
-        return after.filled(after.leaves)
+        return after.filled(after.arrays)
 
-    return next_carry(body, cond(holds, stepped, lambda value: value, carry.filled(carry.leaves)), carry)
+    return next_carry(body, cond(holds, stepped, lambda value: value, carry.filled(carry.arrays)), carry)
 
 
 def predicate_of(cond: Callable[[Any], Any], carry: FlatContainer) -> Any:
     """Return the condition on a carry; ArgumentError unless it is one truth value."""
-    holds = cond(carry.filled(carry.leaves))
+    holds = cond(carry.filled(carry.arrays))
     if holds is None or np.shape(holds) != () or not (is_real(holds) or isinstance(holds, sp.Basic)):
         raise refusal(
             f"{name_of(cond)} returned {'None' if holds is None else f'a value of shape {np.shape(holds)}'}",

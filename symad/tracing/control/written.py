@@ -67,7 +67,7 @@ def written_chain(
         with body_of(operands.count, f, *reached, *operands.leaves, nested=nested) as body:
             row, first = body.row(operands, reverse=reverse), body.carry(carry)
             tree = result_of(f, body.inner, run)
-            own = len(carry.leaves)
+            own = len(carry.arrays)
             enclose(body)
             last, columns = write_down(body, _flat(tree.arrays[:own]), _flat(tree.arrays[own:]), "each")
         ends = _wrapped(body.scope, tree.arrays[:own], last)
@@ -152,9 +152,9 @@ def repeated(step: Callable[[Any], tuple[Any, Any]], initial: Any, limit: int, *
             return written_search(step, step, carry, *reached, limit=limit, home=home)
     going: Any = True
     for _ in range(limit):
-        after, done = step(carry.filled(carry.leaves))
+        after, done = step(carry.filled(carry.arrays))
         following = next_carry(step, after, carry)
-        pairs = zip(following.leaves, carry.leaves, strict=True)
-        carry = FlatContainer([np.where(going, new, old) for new, old in pairs], carry.structure)
+        pairs = zip(following.arrays, carry.arrays, strict=True)
+        carry = FlatContainer(carry.structure, [np.where(going, new, old) for new, old in pairs])
         going = np.logical_and(going, np.logical_not(done))
     return carry.whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,6 @@ from codegen.ir.row_table import RowTable
 from codegen.ir.strictness import fall_back
 from codegen.ir.tables import distinct
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, between, is_nodes
-from codegen.records import dataclass
 from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.reach.reachable_state import ReachableState
@@ -82,7 +81,7 @@ class WrittenBody:
     def carry(self, carry: FlatContainer) -> Callable[[], Any]:
         """Return a function that makes a carry of slots afresh. Their initial values are those of the carry."""
         arrays = []
-        for leaf in carry.leaves:
+        for leaf in carry.arrays:
             initial = nodes_of(leaf, self.scope)
             slots = leaves(self.scope.graph, initial.size).tolist()
             self.carries |= dict(zip(slots, initial.ravel().tolist(), strict=True))
