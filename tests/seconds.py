@@ -22,7 +22,7 @@ import pytest
 
 LIST = Path(__file__).with_name("seconds.txt")
 MEASURED = Path(__file__).parents[1] / "build" / "seconds"
-LONGEST, LONGEST_ROW, LONGEST_TABLE = 0.7, 0.3, 0.15  # seconds: of a test, of one row, of all rows of a table that stay
+LONGEST, LONGEST_ROW, LONGEST_TABLE = 0.4, 0.15, 0.08  # seconds: of a test, of one row, of all rows of a table that stay
 WHOLE = ("tests/repository/", "tests/typed/")  # examples, pages, commands, types: all of their rows run
 LONGEST_WHOLE = 6.0
 GOLDEN = (5**0.5 - 1) / 2
@@ -39,7 +39,7 @@ def listed() -> dict[str, float]:
 def is_wide(name: str, row: int, seconds: dict[str, float]) -> bool:
     """Whether a test, row `row` of its table, is left to the wide run.
 
-    >>> [k for k in range(12) if not is_wide(f"t[{k}]", k, {"t": 0.6})]
+    >>> [k for k in range(12) if not is_wide(f"t[{k}]", k, {"t": 0.32})]
     [0, 2, 5, 10]
     """
     table = name.partition("[")[0]

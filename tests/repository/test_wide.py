@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.seconds import LIST, is_wide, listed
+from tests.seconds import LIST, LONGEST_TABLE, is_wide, listed
 
 TESTS = Path(__file__).parents[1]
 
@@ -42,12 +42,12 @@ def test_what_is_listed_exists() -> None:
 
 
 def test_a_part_of_a_table_stays_and_each_column_has_some() -> None:
-    kept = [k for k in range(400) if not is_wide(f"t[{k}]", k, {"t": 1.5})]
+    kept = [k for k in range(400) if not is_wide(f"t[{k}]", k, {"t": 10 * LONGEST_TABLE})]
     assert len(kept) == 40
     for columns in (2, 3, 4, 5, 7):
         assert {k % columns for k in kept} == set(range(columns))
 
 
 def test_long_rows_are_wide_and_pages_are_not() -> None:
-    seconds = {"tests/a.py::t[1]": 0.6, "tests/a.py::u": 0.65, "tests/repository/b.py::v[1]": 5.0}
+    seconds = {"tests/a.py::t[1]": 0.6, "tests/a.py::u": 0.35, "tests/repository/b.py::v[1]": 5.0}
     assert [is_wide(name, 0, seconds) for name in seconds] == [True, False, False]
