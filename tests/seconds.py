@@ -22,7 +22,7 @@ import pytest
 
 LIST = Path(__file__).with_name("seconds.txt")
 MEASURED = Path(__file__).parents[1] / "build" / "seconds"
-LONGEST, LONGEST_ROW, LONGEST_TABLE = 0.4, 0.15, 0.08  # seconds: of a test, of one row, of all rows of a table that stay
+LONGEST, LONGEST_ROW, LONGEST_TABLE = 0.4, 0.15, 0.08  # seconds: of a test, of a row, of all rows of a table that stay
 WHOLE = ("tests/repository/", "tests/typed/")  # examples, pages, commands, types: all of their rows run
 LONGEST_WHOLE = 6.0
 GOLDEN = (5**0.5 - 1) / 2
