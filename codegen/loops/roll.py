@@ -77,9 +77,9 @@ def roll_program(program: Program) -> RolledProgram:
     return roll_rows(rows, arrays, (), lambda row: None, program.name)[1]
 
 
-def repeats_enough(program: RolledProgram, times: int = 8) -> bool:
-    """Whether a call carries out each operation of the bodies so many times or more."""
-    return program.executed >= times * program.operations
+def repeats_enough(program: RolledProgram) -> bool:
+    """Whether a call carries out each operation of the bodies 8 times or more."""
+    return program.executed >= 8 * program.operations
 
 
 def _filled(output: Output, zero: int) -> Nodes:

@@ -21,14 +21,13 @@ from codegen.ir.tables import Indexed, runs
 from codegen.pricing.places import Use, places_work, vectors_of, without_gaps
 from codegen.pricing.price_table import (
     CACHED,
-    CODE,
     FEW_BLOCKS,
     LANES_AT_ONCE,
+    LONG,
+    LONGER,
     NANOSECONDS,
     NEAREST,
     SECONDS,
-    SWEEP,
-    UNSURE,
     Kind,
     Price,
     kind_of,
@@ -41,7 +40,7 @@ from codegen.pricing.price_table import (
 from codegen.records import dataclass
 
 WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
-WRITTEN_OUT = 5  # operations for each product or sum of a matrix operation: pivots are chosen, and rows wait
+WRITTEN_OUT = 4  # operations for each product or sum of a matrix operation: pivots are chosen, and rows wait
 GROUPED = frozenset(name for name in NANOSECONDS if f"lanes {name}" in NANOSECONDS) - {"operation", "sum"}
 AT_ONCE = 16  # operations that the processor begins in the time that one waits for another
 
@@ -96,8 +95,10 @@ def rows_work(
     """
     entries = operations(counted)
     total, rows = entries.total(), sum(counted.values())
-    call = _in_groups(entries, operations(alone or {})) + _fetched(total, total)
-    call += Counter(store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros))
+    call = _in_groups(entries, operations(alone or {})) + Counter(
+        store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros), far=total * (total > LONG)
+    )
+    call["farther"] = max(0, total - LONGER)
     call["wait"] = max(0, round(waits - total / AT_ONCE))
     grouped = total - entries["operation"] - entries["sum"]
     return Work(call, Counter({"kernel": 1, "row": rows, "encoded": total, "grouped": grouped, "result": stored}))
@@ -109,11 +110,6 @@ def _in_groups(entries: Counter[str], alone: Mapping[str, int]) -> Counter[str]:
     dear = {name: count for name, count in together.items() if count >= LANES_AT_ONCE}
     wide = Counter({f"lanes {name}": ceil(count / LANES_AT_ONCE) for name, count in dear.items()})
     return entries - Counter(dear) + wide
-
-
-def _fetched(written: int, executed: int) -> Counter[str]:
-    """Return the operations whose code comes from caches beyond the nearest one."""
-    return Counter({name: executed * (written - held) // written for name, held in CODE.items() if written > held})
 
 
 def _zero(numbers: int) -> int:
@@ -173,39 +169,15 @@ def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Wo
     once, columns = operations(halves.once), on_lanes(operations(halves.columns))
     emitted, rows = once.total() + columns.total(), halves.once.total() + halves.columns.total()
     grouped = emitted - sum(once[name] + columns[f"lanes {name}"] for name in ("operation", "sum"))
-    turns = ceil(program.inputs[-1].size / lanes)
-    blocks = turns * registers(lanes)
+    side_by_side = ceil(program.inputs[-1].size / lanes)
+    written = "swept" if side_by_side <= FEW_BLOCKS else "emitted"
+    blocks = side_by_side * registers(lanes)
     stored = sum(len(output.rows) if output.swept else 0 for output in program.outputs)
     columns += Counter({"lanes load": halves.crossing, "lanes store": stored})
-    columns["swept operation"] = columns.pop("lanes operation", 0)
     call = _in_groups(once, {}) + Counter({name: round(blocks * count) for name, count in columns.items()})
-    call += _fetched(emitted, call.total())
     matrix = sum(output.size for output in program.outputs if output.swept)
     call += Counter(store=halves.crossing) + _far(matrix, matrix)
-    build = Counter(kernel=1, row=rows, grouped=grouped, result=stored)
-    return Work(call, build + Counter({_writer(lanes, turns): emitted}))
-
-
-def _writer(lanes: int, turns: int) -> str:
-    """Return the entry of `SECONDS` of an operation of a sweep: the encoder writes a few turns of full registers."""
-    return "swept" if turns <= FEW_BLOCKS and lanes >= LANES_AT_ONCE else "emitted"
-
-
-def guessed_sweep_work(function: Work, columns: int, lanes: int, *, second: bool) -> Work:
-    """Return the usual work of a sweep that is not written down, `lanes` columns at once, from that of its function."""
-    rows = function.build["row"]
-    once, swept, written = (round(share * rows) for share in SWEEP[second])
-    turns = ceil(columns / lanes)
-    call = Counter({"operation": once, "swept operation": round(turns * registers(lanes) * swept)})
-    call += _fetched(once + swept, call.total())
-    return Work(function.call + call, Counter({"kernel": 1, "row": written, _writer(lanes, turns): written}))
-
-
-def derived_work(function: Work, counted: int) -> Work:
-    """Return the work of a function with its derivatives in straight lines: rows are counted, and not written down."""
-    rows = counted // UNSURE
-    call = function.call + Counter(average=rows) + _fetched(rows, rows)
-    return Work(call, Counter(kernel=1, row=counted, encoded=counted))
+    return Work(call, Counter({"kernel": 1, "row": rows, written: emitted, "grouped": grouped, "result": stored}))
 
 
 def _far(size: int, used: int) -> Counter[str]:
@@ -219,14 +191,19 @@ class Halves:
 
     once: Counter[Kind]
     columns: Counter[Kind]
+    entries: Counter[Kind]
     crossing: int
+
+    def written_out(self, *, symmetric: bool) -> Counter[Kind]:
+        """Return the rows when every column is written out; of a symmetric matrix half of them."""
+        return self.once + Counter({kind: -(-count // (1 + symmetric)) for kind, count in self.entries.items()})
 
 
 def halves_of(program: Program) -> Halves:
     """Count the rows of a seeded program; each row carries a bit for every column that it depends on."""
     columns, start = program.inputs[-1].size, program.input_count - program.inputs[-1].size
     reached, full = [0] * len(program), (1 << columns) - 1
-    once, swept = Counter[Kind](), Counter[Kind]()
+    once, swept, entries = Counter[Kind](), Counter[Kind](), Counter[Kind]()
     crossing: set[int] = set()
     for row, operands in enumerate(program.operands):
         if start <= row < start + columns:
@@ -240,11 +217,12 @@ def halves_of(program: Program) -> Halves:
                 once[kind] += 1
                 continue
             swept[kind] += 1
+            entries[kind] += mask.bit_count()
             residuals = [u for u in operands if not reached[u] and u not in program.atoms]
             crossing.update(residuals)
             if residuals and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.halves`)
                 swept[sp.Mul, 2, None] += 1
-    return Halves(once, swept, len(crossing))
+    return Halves(once, swept, entries, len(crossing))
 
 
 def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
@@ -315,8 +293,8 @@ def _region_work(program: RolledProgram, region: Region, rounds: int, alone: Con
     grouped = entries.total() - entries["operation"] - entries["sum"]
     index = sum(use.table.count for use in region.uses if isinstance(use.table, Indexed))
     build = Counter(region=1, row=sum(counted.values()), emitted=entries.total(), grouped=grouped, index=index)
-    repeated = region.parallel and region.count > 1
-    once = _on_lanes(program, region, entries, alone) if repeated else _one_by_one(region, entries)
+    side_by_side = region.parallel and region.count > 1
+    once = _on_lanes(program, region, entries, alone) if side_by_side else _one_by_one(region, entries)
     once["region"] += 1
     for use in region.uses:
         if not use.table.fixed:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from math import log
 from typing import Literal, TypeAlias
 
 import sympy as sp
@@ -24,23 +23,22 @@ from codegen.ir.program import Head, Rows
 from codegen.records import dataclass
 
 LANES_AT_ONCE = 4  # doubles that are computed as fast as one: longer registers take twice the time
-# Operations whose code (7 bytes each) fits into the nearest cache for instructions, into the second one, and with its
-# numbers into all of one processor. In straight lines and sweeps each one beyond costs these entries besides.
-CODE = {"far": 5_000, "farther": 70_000, "farthest": 250_000}
+LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor
+LONGER = 250_000  # operations whose code (7 bytes each) and numbers do not fit into the caches of one processor
 NEAREST, CACHED = 2**12, 2**17  # numbers that fit into the nearest cache, and into the caches
 CALL = 100.0  # nanoseconds of a call from Python, whatever it computes: 50 to 150; in no price
 
 CALLS = 1e6  # that a kernel is expected to have
-RUN = 4.0  # seconds of calls beyond which only their ratio counts: a kernel twice as quick is worth 2.8 s of building
 Way = Literal["straight", "sweep", "rolled"]
+FASTER = 1.5  # how much faster to call straight lines have to be than loops
+SWEPT = 1.1  # how much more than loops a sweep may cost: its prediction is a little too high
 
 # Nanoseconds. First one number at a time, as throughput.
 NANOSECONDS: dict[str, float] = {
     "operation": 0.035,  # an addition, a product, a choice...
     "average": 0.12,  # the same where its dependences are unknown
-    "far": 0.014,
-    "farther": 0.057,
-    "farthest": 0.6,
+    "far": 0.027,  # besides, where the code is long
+    "farther": 0.6,  # besides, for each operation beyond those that the caches hold
     "div": 0.81,
     "sqrt": 1.6,
     "sum": 0.32,  # an addition that continues a sum, besides
@@ -50,7 +48,6 @@ NANOSECONDS: dict[str, float] = {
     "move": 0.15,  # between a number and a lane
     # On a register of four lanes.
     "lanes operation": 0.067,
-    "swept operation": 0.1,  # in a sweep: 0.12 fits 48 on an AMD EPYC of 256 bits, 0.08 eight on a Xeon of 512 bits
     "lanes sum": 0.029,
     "lanes div": 0.63,
     "lanes sqrt": 1.7,
@@ -69,7 +66,7 @@ NANOSECONDS: dict[str, float] = {
     "memory": 0.2,  # a number that comes from memory, or goes there
     "point": 0.6,  # a number of a point that goes into lanes and back
     # Matrices that a library works on: to begin, for each product or sum of a factorization, and of a product.
-    "matrix": 300.0,
+    "matrix": 500.0,
     "matrix term": 0.08,
     "product term": 0.014,
     # Functions: a call of the C library, of SciPy, a formula on a register of four lanes.
@@ -87,26 +84,20 @@ NANOSECONDS: dict[str, float] = {
     "lanes atanh": 7.0, "lanes cbrt": 6.3, "lanes hypot": 4.8,
 }  # fmt: skip
 
-# Seconds: of 126 kernels on an AMD EPYC, all of `compile`.
+# Seconds.
 SECONDS: dict[str, float] = {
-    "kernel": 0.014,  # whatever it computes
-    "traced": 15e-6,  # an operation that is traced, and searched for loops
+    "kernel": 0.00093,  # whatever it computes
+    "traced": 7.6e-6,  # an operation that is traced, and searched for loops
     "row": 0.75e-6,  # of a program: differentiated, written
-    "encoded": 25e-6,  # an operation of straight lines that is lowered, and written by the encoder
-    "swept": 23e-6,  # one of a sweep, which is split before
-    "emitted": 74e-6,  # an operation that is lowered, and compiled by LLVM
+    "encoded": 9.5e-6,  # an operation of straight lines that is lowered, and written by the encoder
+    "swept": 20e-6,  # one of a sweep, which is split before
+    "emitted": 46e-6,  # an operation that is lowered, and compiled by LLVM
     "grouped": 8.6e-6,  # a quotient, root or function, besides
     "result": 11e-6,  # a number that straight lines store
     "region": 0.0086,
     "nest": 0.002,
-    "index": 0.48e-6,  # a number of a table of places
+    "index": 0.04e-6,  # a number of a table of places
 }
-
-# Derivatives that are not written down yet. Of a sweep, by whether they are second ones: operations for each row of the
-# function, once a call, for each column, and written; near the medians of 34 Hessians, mostly within a factor of two.
-# Of 46 Hessians in straight lines, 29 have more than half of the rows that `derivative_operations` counts.
-SWEEP = {False: (0.5, 1.0, 2.0), True: (2.5, 3.0, 5.0)}
-UNSURE = 2  # times fewer rows than are counted, in the price of a call; all of them in that of building
 
 FEW_BLOCKS = 2  # of columns: a sweep over more is compiled by LLVM, whose code is up to a fifth quicker to call
 
@@ -258,23 +249,24 @@ class Price:
         return Price(self.call + other.call, self.build + other.build)
 
     def total(self, calls: float = CALLS) -> float:
-        """Return the seconds to build, and what calls are worth: their seconds, from `RUN` on growing as a logarithm.
-
-        >>> [round(Price(call, 0.5).total(), 1) for call in (1e3, 4e3, 8e3)]
-        [1.5, 4.5, 7.3]
-        """
-        seconds = 1e-9 * calls * self.call
-        return self.build + (seconds if seconds < RUN else RUN * (1 + log(seconds / RUN)))
+        """Return the seconds to build and to call `calls` times."""
+        return self.build + 1e-9 * calls * self.call
 
 
 def cheapest(prices: Mapping[Way, Price], calls: float = CALLS) -> Way:
-    """Return the way that costs least.
+    """Return the way that costs least; loops, if they are built sooner and not much slower to call than straight lines.
 
     >>> cheapest({"straight": Price(480.0, 0.06), "rolled": Price(590.0, 0.04)})
-    'straight'
+    'rolled'
     >>> cheapest({"straight": Price(480.0, 0.02), "rolled": Price(90.0, 0.04)}, calls=10)
     'straight'
-    >>> cheapest({"sweep": Price(44e3, 8.7), "rolled": Price(97e3, 0.6)})
-    'rolled'
+    >>> cheapest({"straight": Price(480.0, 0.06), "rolled": Price(990.0, 0.04)})
+    'straight'
     """
-    return min(prices, key=lambda way: prices[way].total(calls))
+    left = dict(prices)
+    straight, rolled = left.get("straight"), left.get("rolled")
+    if straight and rolled and rolled.build < straight.build and rolled.call < FASTER * straight.call:
+        del left["straight"]
+    if "sweep" in left and "rolled" in left and left["sweep"].total(calls) < SWEPT * left["rolled"].total(calls):
+        del left["rolled"]
+    return min(left, key=lambda way: left[way].total(calls))

@@ -1,11 +1,12 @@
 """Plan: trace once, price every way to compile, decide once.
 
-A way that is not written down yet has an estimated price, from the function's rows or the loops. It is written down
-only where the estimate is the best price, and then looked at once more.
+A way is priced from its own program if that was written, else from another way's: straight lines of a large matrix can
+be refused unwritten.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -16,25 +17,15 @@ from typing import Any
 import symad.tracing.values.containers as containers
 from codegen.collector import fewer_collections
 from codegen.functions.libraries import EXTRA, has_library
-from codegen.ir.program import Program, operations_of, reachable
-from codegen.ir.region import RolledProgram
+from codegen.ir.program import Program, operations_of
+from codegen.ir.region import Nest
 from codegen.limits import limits
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once, side_by_side
 from codegen.matrices.matrix_loops import asks_library, only_whole
-from codegen.pricing.price import (
-    Work,
-    derived_work,
-    guessed_sweep_work,
-    halves_of,
-    rolled_work,
-    rows_work,
-    straight_work,
-    sweep_work,
-    unrolled_work,
-)
-from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, SECONDS, Price, Way, cheapest, kinds
+from codegen.pricing.price import halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
+from codegen.pricing.price_table import NANOSECONDS, SECONDS, Price, Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.candidates import (
     MATRICES,
@@ -51,7 +42,7 @@ from symad.compiling.candidates import (
     unrolled_lines,
     written_operations,
 )
-from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy
+from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy, time_text
 from symad.compiling.shared_traces import can_be_replayed, replayed, traces
 from symad.derivatives.in_code import TransformRecord
 from symad.derivatives.loops.checkpoints import Checkpoints
@@ -73,7 +64,14 @@ from symad.transforms.first_order import derivative, grad, hessian, jacobian, va
 
 Function = Callable[..., Any]
 
-REPEATED = 2  # times that operations are carried out in loops that are differentiated, at least
+FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
+FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
+SWEPT = 0.25  # nanoseconds of a block of columns for each operation of f, at least: of twelve Hessians 0.31 to 2.2
+USUAL = 4  # times the least that a sweep takes: nine of the twelve take less
+CLEARLY = 2.0  # times: one way is expected to be faster than another, whatever is wrong with the prediction
+LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
+LARGEST_CLEAR_SWEEP = 50_000  # the same where a sweep is expected to be clearly faster: it is written in some 2 s
+LARGEST_BY_COLUMNS = 20_000  # the same, and entries, where loops go through it for every column
 SOLVER_CALLS = 10.0  # of a kernel of a problem that is solved once
 REGIONS = 2  # loops in the kernel of a small problem: of twelve 1 to 8
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
@@ -101,9 +99,8 @@ def plan(
 
     The options are those of `compile`. The function is run once for each of its paths; only where it has custom rules
     or loops that were written down, or does the same to small arrays in rounds, is it run again. The choice minimises
-    the time to build and a million calls. Of calls beyond 4 s only the ratio counts: a way that is twice as quick as
-    another may take 2.8 s longer to build. Times are predictions: only their ratios mean anything
-    (docs/design/price.md). ArgumentError for options that
+    the time to build and a million calls; loops are taken unless straight lines are one and a half times as fast to
+    call. Times are predictions: only their ratios mean anything (docs/design/price.md). ArgumentError for options that
     exclude each other, or ask for a way that there is not; LimitError for more nested calls than Python allows.
 
     >>> import numpy as np
@@ -148,6 +145,7 @@ class Search:
         self.notes: tuple[str, ...] = ()
         self.arrays = True  # whether operations on large arrays are loops
         self.at_once = True  # and so are those on arguments in even steps, from fewer elements on
+        self.written_out: Candidate | None = None  # the sweep with every column written out
         self.shared = traces()
         self.watched = None if options.freeze else StaleValueCheck(f, *static_parts(args))
 
@@ -209,9 +207,10 @@ class Search:
     def plan(self) -> CompilationPlan:
         loops = None if self.options.without_loops else self.loops()
         ways = self.ways(loops) if loops is None or not self.only_loops(loops) else [loops]
-        while (chosen := _chosen(ways)).estimated:  # it has to be written down, and is looked at once more
-            program = self.written_sweep() if chosen.way == "sweep" else self.written_straight()
-            ways = [way for old in ways if (way := program if old is chosen else old) is not None]
+        chosen = _chosen(ways)
+        if chosen.estimated:  # it has to be written down, and is looked at once more
+            ways = [self.written_straight(), *ways[1:]]
+            chosen = _chosen(ways)
         written = [written_operations(loop) for loop in self.written_down]
         return CompilationPlan(
             self.name,
@@ -230,13 +229,12 @@ class Search:
         return bool(self.options.needs_loops) or self.searches or only_whole(loops.rolled.program)
 
     def ways(self, loops: Candidate | None) -> list[Candidate]:
-        """All possible ways, with the given loops if there are any; what is not certain to be taken is estimated."""
-        sweep = self.estimated_sweep() if self.options.sweeps else None
-        if sweep and self.options.strategy == "sweep":
+        """All possible ways, with the given loops if there are any."""
+        unrolled = self.unrolled(loops)
+        sweep = self.sweep(loops, [way.price for way in (unrolled, loops) if unrolled and way])
+        if sweep is not None and self.options.strategy == "sweep":
             return [sweep]
-        guessed = (loops and (self.recipes or self.written_down)) or (sweep and not self.written_down)
-        straight = self.estimated_straight(loops) if guessed else self.written_straight()
-        return [straight, *(way for way in (sweep, loops) if way is not None)]
+        return [unrolled or self.straight(sweep), *(way for way in (sweep, loops) if way is not None)]
 
     def loops(self) -> Candidate | None:
         """The loops that were found or written down; None with a noted reason where there are none."""
@@ -256,7 +254,9 @@ class Search:
             self.notes += (f"matrix operations are loops, as SciPy's BLAS and LAPACK are missing: {EXTRA}",)
         assert self.primal is not None
         if not (self.options.needs_loops or self.searches or repeats_enough(program) or only_whole(program)):
-            self.refuse("rolled", _little(program))
+            self.refuse(
+                "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
+            )
             return None
         price = rolled_work(program, self.primal.operations).price
         return Candidate("rolled", program.executed, program.operations, price, rolled=rolled)
@@ -271,9 +271,6 @@ class Search:
                 self.at_once = False
                 self.traced = self.shared_trace()
                 return self.differentiated()
-            whole = self.options.needs_loops or self.searches or self.written_down
-            if self.recipes and not (whole or repeats_enough(self.primal.program, REPEATED)):
-                raise StraightError(_little(self.primal.program))  # a long body has many second derivatives
             return differentiated_loops(self.primal, self.args, self.recipes, self.options.checkpoints)
         except StraightError as reason:
             if str(reason) == RULES and self.recipes and self.searches:  # derivatives are taken around these loops
@@ -305,22 +302,20 @@ class Search:
             )
         self.refused[way] = reason
 
-    def estimated_sweep(self) -> Candidate | None:
-        """A dense matrix by its columns, not written down yet; None with a noted reason where there are no columns."""
-        columns = columns_of(self.composition, self.args) if self.recipes else None
-        if not columns:
+    def sweep(self, loops: Candidate | None, others: Sequence[Price]) -> Candidate | None:
+        """A dense matrix by its columns; None too if it costs more than `others` in any case."""
+        if not self.options.sweeps:
+            return None
+        if not self.recipes or self.recipes[-1].columns is None:
             self.refuse("sweep", NO_COLUMNS)
-        elif not allowed("sweep"):
+            return None
+        if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
-        elif columns < LANES_AT_ONCE and self.options.strategy != "sweep":
-            self.refuse("sweep", f"{columns} columns are too few")
-        else:
-            work = guessed_sweep_work(self.function_work, columns, side_by_side(columns), second=self.is_second)
-            return Candidate("sweep", round(work.call.total()), work.build["row"], work.price)
-        return None
-
-    def written_sweep(self) -> Candidate | None:
-        """The sweep written down; None with a noted reason, or an error if it was asked for, where that is refused."""
+            return None
+        reason = self.reason_against_sweep(loops, min((price.total() for price in others), default=math.inf))
+        if reason and self.options.strategy != "sweep":
+            self.refuse("sweep", reason)
+            return None
         try:
             with discarding_recorded_errors():
                 program = seeded_program(self.composition, self.args, self.options.max_paths)
@@ -334,35 +329,58 @@ class Search:
         if program is None:
             self.refuse("sweep", NO_COLUMNS)
             return None
-        columns, lanes, halves = program.inputs[-1].size, columns_at_once(program), halves_of(program)
-        once, swept = halves.once.total(), halves.columns.total()
-        executed = once + -(-columns // lanes) * swept  # one on the registers of several columns counts once
-        return Candidate("sweep", executed, once + swept, sweep_work(program, lanes, halves).price, program)
+        symmetric = self.recipes[-1].transform == "Hessian"
+        sweep, self.written_out = sweep_candidates(program, symmetric=symmetric)
+        return sweep
 
-    def estimated_straight(self, loops: Candidate | None) -> Candidate:
-        """Straight lines that are not written down yet: the loops written out, or less where derivatives skip zeros."""
-        estimates = []
-        if loops is not None and loops.rolled is not None:
-            estimates.append((loops.executed, unrolled_work(loops.rolled.program).price))
-        if self.makes_matrix and not self.written_down:
-            arrays = self.traced.outputs.flat, self.traced.inputs.flat
-            rows = derivative_operations(self.traced.graph, *arrays, second=self.is_second)
-            estimates.append((rows, derived_work(self.function_work, rows).price))
-        rows, price = min(estimates, key=lambda estimate: estimate[1].total())
-        return Candidate("straight", rows, rows, price)
+    def reason_against_sweep(self, loops: Candidate | None, best: float) -> str:
+        """Return why a sweep is not even written down, "" if it is; `best` is the price of the best other way."""
+        columns, symmetric = columns_of(self.composition, self.args), self.recipes[-1].transform == "Hessian"
+        if columns is not None and columns < FEWEST_COLUMNS:
+            return f"{columns} columns are too few"
+        if columns is not None and not self.written_down and columns * self.traced.count_ops() < FEWEST_PRODUCTS:
+            return f"{columns} columns of {self.traced.count_ops()} operations are too few"
+        if self.primal is None:
+            return ""
+        most, executed = columns or sys.maxsize, self.primal.program.executed
+        least = SWEPT * -(-most // side_by_side(most)) * executed
+        if columns and symmetric and Price(least, 0.0).total() > best:
+            return f"{columns} columns take {time_text(least)} at least"
+        if executed <= LARGEST_SWEEP or loops is None or self.by_columns(loops):
+            return ""
+        if executed <= LARGEST_CLEAR_SWEEP and Price(CLEARLY * USUAL * least, 0.0).total() < loops.price.total():
+            return ""
+        return f"its function has more than {LARGEST_SWEEP} operations"
 
-    @property
-    def is_second(self) -> bool:
-        """Whether the outermost matrix has second derivatives."""
-        return len(self.recipes) > 1 or self.recipes[-1].transform == "Hessian"
+    def unrolled(self, loops: Candidate | None) -> Candidate | None:
+        """Straight lines, priced as the loops written out; None without loops, or where they may be far fewer."""
+        of_trace = not (self.recipes or self.written_down)  # and is counted there
+        if loops is None or loops.rolled is None or of_trace or self.by_columns(loops):
+            return None
+        rolled = loops.rolled.program
+        return Candidate("straight", rolled.executed, rolled.executed, unrolled_work(rolled).price)
 
-    @cached_property
-    def function_work(self) -> Work:
-        """The work of the function itself in straight lines."""
-        if self.primal is not None:
-            return unrolled_work(self.primal.program)
-        graph = self.traced.graph
-        return rows_work(kinds(graph, reachable(graph, self.traced.outputs.flat)))
+    def straight(self, sweep: Candidate | None) -> Candidate:
+        """Straight lines: priced from a sweep if that suffices, else written down."""
+        written_out = self.written_out
+        if sweep is not None and sweep.program is not None and written_out is not None:
+            # Of a wide matrix, reverse mode may cost far less.
+            tall = len(sweep.program.outputs[0].rows) >= sweep.program.inputs[-1].size
+            if tall and CLEARLY * sweep.price.total() < written_out.price.total():
+                return written_out
+        return self.written_straight()
+
+    def by_columns(self, loops: Candidate | None) -> bool:
+        """Whether loops go through a function that is not large for every column of a matrix: a fact about the loops.
+
+        Its straight lines and its sweep, which leave out what is 0, may have far fewer operations.
+        """
+        if loops is None or loops.rolled is None or not self.makes_matrix or self.written_down:
+            return False
+        assert self.primal is not None
+        nested = any(isinstance(step, Nest) for step in loops.rolled.program.steps)
+        entries = sum(output.size for output in loops.rolled.program.outputs)
+        return nested and max(self.primal.program.executed, entries) <= LARGEST_BY_COLUMNS
 
     def written_straight(self) -> Candidate:
         if not self.recipes and not self.written_down:
@@ -405,15 +423,22 @@ def without_search(traces: Sequence[Trace], kernels: int) -> bool:
     return cheapest({"straight": straight, "rolled": loops}, SOLVER_CALLS) == "straight"
 
 
+def sweep_candidates(program: Program, *, symmetric: bool) -> tuple[Candidate, Candidate]:
+    """Return a sweep, and straight lines that have every column of it written out."""
+    columns, lanes, halves = program.inputs[-1].size, columns_at_once(program), halves_of(program)
+    once, per_column = halves.once.total(), halves.columns.total()
+    executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
+    rows = halves.written_out(symmetric=symmetric)
+    price = rows_work(rows, len(program.outputs[0].rows) * columns).price
+    sweep = Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
+    return sweep, Candidate("straight", rows.total(), rows.total(), price)
+
+
 def straight_lines(traced: Trace, name: str) -> Candidate:
     """Return the straight lines of a trace."""
     program = to_program(traced, name)
     size = operations_of(program)
     return Candidate("straight", size, size, partial(_price_of, program), program, traced)
-
-
-def _little(program: RolledProgram) -> str:
-    return f"little is repeated: {program.executed} operations a call, {program.operations} written"
 
 
 def _price_of(program: Program) -> Price:

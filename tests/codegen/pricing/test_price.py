@@ -155,15 +155,19 @@ def test_a_sweep_counts_the_rows_that_its_columns_reach():
     """Against following every column by itself."""
     f = sa.hessian(lambda x: np.sum(np.sin(x)) * x[0] + np.prod(x[2:]))
     program = sa.compile(f, np.ones(6), strategy="sweep", cache=False).program
-    start, once = program.input_count - 6, set(range(len(program)))
+    start, once, entries = program.input_count - 6, set(range(len(program))), 0
     for column in range(6):
         reached = {start + column}
         for row, operands in enumerate(program.operands):
             if reached & set(operands):
                 reached.add(row)
+                entries += 1
         once -= reached
     halves = halves_of(program)
+    assert halves.entries.total() == entries
     assert halves.once.total() == sum(bool(program.operands[row]) for row in once)
+    assert halves.written_out(symmetric=False).total() == entries + halves.once.total()
+    assert abs(halves.written_out(symmetric=True).total() - entries / 2 - halves.once.total()) <= len(halves.entries)
 
 
 def test_the_fit_finds_the_prices_that_times_were_made_with():

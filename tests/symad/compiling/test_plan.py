@@ -159,7 +159,7 @@ def test_a_plan_says_what_compile_does_and_the_kernel_keeps_it():
 
 
 def test_the_text_has_every_way():
-    text = sa.plan(sa.hessian(rosenbrock), np.linspace(0.5, 1.5, 40)).text(150)
+    text = sa.plan(sa.hessian(network), np.ones(8)).text(150)
     for word in ("straight lines", "a sweep over columns", "loops", "chosen", "estimated", "to build"):
         assert word in text
     refused = sa.plan(rosenbrock, np.ones(3)).text(150)
@@ -186,8 +186,6 @@ def test_what_was_planned_is_logged(caplog):
         ({"straight": (60.0, 0.2), "sweep": (45.0, 0.1), "rolled": (80.0, 0.05)}, "rolled"),
         ({"straight": (9e3, 9.0), "sweep": (2.2e3, 0.2), "rolled": (7.0e3, 0.05)}, "sweep"),
         ({"straight": (9e3, 1.0)}, "straight"),
-        ({"sweep": (44e3, 8.7), "rolled": (97e3, 0.6)}, "rolled"),  # twice as quick is worth 2.8 s of building
-        ({"sweep": (44e3, 8.7), "rolled": (970e3, 0.6)}, "sweep"),
     ],
 )
 def test_build_and_calls_are_minimised(ways, chosen):
@@ -227,36 +225,7 @@ def test_columns_are_not_looked_at_where_loops_carry_out_much():
     chain = lambda x: sa.sum_over(lambda a, b: (b - a**2) ** 2, x[:-1], x[1:])  # noqa: E731
     planned = sa.plan(sa.hessian(chain), np.ones(100_000))
     assert planned.chosen == "rolled"
-    assert next(way for way in planned.candidates if way.way == "sweep").estimated
-
-
-def test_what_takes_seconds_to_write_is_not_written_to_be_refused(monkeypatch):
-    """A Gaussian process of 24 points took 14 s: its sweep was written, and taken, at twice the price of its loops."""
-    monkeypatch.setattr("symad.compiling.planning.seeded_program", lambda *args: pytest.fail("a sweep was written"))
-    points, data = RANDOM.normal(size=(24, 3)), RANDOM.normal(size=24)
-
-    def likelihood(p):
-        scaled = (points[:, None] - points) / np.exp(p[:3])
-        factor = np.linalg.cholesky(np.exp(2 * p[3] - 0.5 * np.sum(scaled**2, -1)) + np.exp(2 * p[4]) * np.eye(24))
-        white = np.linalg.solve(factor, data)
-        return 0.5 * white @ white + np.sum(np.log(np.diag(factor)))
-
-    planned = sa.plan(sa.hessian(likelihood), np.array([0.1, 0.2, 0.3, 0.1, -0.5]))
-    assert planned.chosen == "rolled"
-    assert all(way.estimated for way in planned.candidates if way.way != "rolled")
-
-
-def test_long_bodies_that_hardly_repeat_are_not_differentiated(monkeypatch):
-    """Eight points had 116,000 rows of second derivatives in loops, which were written to be refused, in 5 s."""
-    monkeypatch.setattr("symad.compiling.planning.differentiated_loops", lambda *args: pytest.fail("differentiated"))
-    times, data = np.sort(RANDOM.random(5)), RANDOM.normal(size=5)
-
-    def likelihood(p):
-        covariance = np.exp(p[0] - np.abs(times[:, None] - times) * np.exp(p[1])) + np.exp(p[2]) * np.eye(5) + p[3] ** 2
-        return 0.5 * data @ np.linalg.inv(covariance) @ data + 0.5 * np.linalg.slogdet(covariance)[1]
-
-    planned = sa.plan(sa.hessian(likelihood), np.array([0.1, 0.2, 0.3, 0.1]))
-    assert planned.refused["rolled"].startswith("little is repeated")
+    assert planned.refused["sweep"].startswith("100000 columns take")
 
 
 def test_loops_that_wait_for_each_other_are_a_reason_and_no_error(monkeypatch):

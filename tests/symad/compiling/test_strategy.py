@@ -44,8 +44,12 @@ def test_the_choice_is_the_same_for_longer_registers(bits: int, monkeypatch: pyt
     assert chosen(sa.hessian(rosenbrock), np.ones(50), roll="never")[0] == "straight"
 
 
-def test_a_small_function_is_swept_when_asked() -> None:
-    small = lambda x: np.log(x @ x)  # noqa: E731
+def test_no_sweep_is_written_down_for_a_small_function() -> None:
+    """Straight lines of it are called as fast."""
+    small, larger = (lambda x: np.log(x @ x)), (lambda x: np.log(x @ x) + np.sum(np.sin(x) * np.exp(x)) ** 2)
+    refused = sa.plan(sa.hessian(small), np.ones(8)).refused
+    assert refused["sweep"] == "8 columns of 16 operations are too few"
+    assert "sweep" not in sa.plan(sa.hessian(larger), np.ones(8)).refused
     assert sa.compile(sa.hessian(small), np.ones(8), strategy="sweep", cache=False).stats.strategy == "sweep"
 
 
@@ -102,7 +106,7 @@ def test_auto_says_why_where_forward_over_reverse_cannot_be_traced(monkeypatch: 
 
     monkeypatch.setattr("symad.compiling.planning.seeded_program", broken)
     x = np.arange(1.0, 9.0)
-    planned = sa.plan(sa.hessian(network), x, roll="never")
+    planned = sa.plan(sa.hessian(rosenbrock), x)
     assert (planned.chosen, planned.refused["sweep"]) == (
         "straight", "forward over reverse mode is refused: no pushforward today"
     )  # fmt: skip
