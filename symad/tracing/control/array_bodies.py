@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import sympy as sp
 
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import RowTable
+from codegen.records import dataclass
 from symad.graph.graph import Graph
 from symad.tracing.control.equal_bodies import rows_of
 from symad.tracing.values.array_blocks import TEMPLATES, Kind, SlotGraph, new_template

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from codegen.heads import Alias
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
+from codegen.records import dataclass
 from symad.graph.array_operands import ArrayNode, Element, OperandAccess, TruthElement, result_of
 from symad.graph.array_values import compute, read
 from symad.graph.graph import Graph

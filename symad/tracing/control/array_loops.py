@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial, reduce
 from typing import Any, ClassVar, cast
 
@@ -24,6 +24,7 @@ from codegen.limits import check_bytes, machine_memory
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, RolledBlock, is_nodes
 from codegen.matrices.matrix_loops import matrix_program
 from codegen.matrices.product_loops import sums_of_products
+from codegen.records import dataclass
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_bodies import element_body, program_of, slots_on
 from symad.tracing.control.derivative_blocks import NOTHING

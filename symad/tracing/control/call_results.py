@@ -7,12 +7,12 @@ original elements.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import optree
 
+from codegen.records import dataclass
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place

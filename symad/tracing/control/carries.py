@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_in import entries
 from codegen.machine.calls.arguments import has_rules, refuse_rules
+from codegen.records import dataclass
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.user_place import refusal

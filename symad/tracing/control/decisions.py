@@ -10,11 +10,12 @@ import dis
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+from codegen.records import dataclass
 from symad.errors import BoundWarning, LimitError, TraceError
 from symad.tracing.calling.merged_calls import PathsError
 from symad.tracing.calling.user_place import FILES, is_library, user_frame, user_place

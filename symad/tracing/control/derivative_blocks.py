@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from codegen.ir.strictness import fall_back
 from codegen.ir.tables import distinct
 from codegen.loops.find.flat_rows import flattened
 from codegen.loops.loop import Loop, LoopResult, Nodes, RolledBlock
+from codegen.records import dataclass
 from symad.errors import InvariantError, LimitError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.reach.reachable_state import ReachableState

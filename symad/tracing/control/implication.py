@@ -8,11 +8,11 @@ for which every comparison but != is false, is a possible value until a comparis
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.graph.graph import Graph
 from symad.tracing.values.bounds import ANY, Bounds
 from symad.tracing.values.constant_nodes import constant

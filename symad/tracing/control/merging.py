@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -25,6 +25,7 @@ import symad.tracing.values.node_builders as op
 from codegen.heads import Alias
 from codegen.ir.program import needed
 from codegen.ir.row_table import COMMUTATIVE
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

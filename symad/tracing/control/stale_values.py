@@ -18,7 +18,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from inspect import unwrap
 from types import CodeType, FrameType
 from typing import Any, Literal
@@ -32,6 +31,7 @@ from codegen.ir.program import Program
 from codegen.ir.row_table import RowTable
 from codegen.loops.loop import Loop, RolledBlock
 from codegen.machine.storage.portable import rolled_data
+from codegen.records import dataclass
 from symad.errors import FrozenValueWarning, WorkbenchError
 from symad.graph.graph import Graph
 from symad.reach.object_classes import RANDOM

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from codegen.ir.row_table import RowTable
 from codegen.ir.strictness import fall_back
 from codegen.ir.tables import distinct
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, between, is_nodes
+from codegen.records import dataclass
 from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.reach.reachable_state import ReachableState
