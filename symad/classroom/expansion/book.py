@@ -72,7 +72,7 @@ class Level:
     def __init__(self, number: int, moves: Moves) -> None:
         self.moves, self.eps = moves, Epsilon.of_level(number)
         self.parts: dict[sp.Expr, sp.Expr] = dict(moves)  # the epsilon-part of each expression that moves
-        self.positive: dict[sp.Expr, None] = {}  # bases of powers whose exponents move
+        self.domains: dict[sp.Rel, None] = {}  # of powers whose exponents move: u > 0
         self.shift = {symbol: Nested(symbol, 1, part, self.eps) for symbol, part in moves.items()}
         self.terms: list[tuple[sp.Expr, sp.Expr]] = []  # coefficients that are expanded, and their products of epsilons
         self.written: list[Formula] = []  # their lines
@@ -228,11 +228,11 @@ class Level:
     def _exponential(self, node: sp.Expr) -> list[Formula]:
         """Return the Taylor series of u^v = e^(v ln u), where both u and v move."""
         dual, part = self.dual(_exponent(node)), readable(self.part(_exponent(node)))
-        self.parts[node], self.positive[node.base] = sp.Mul(node, part), None
         u, v = sp.symbols("u v")
         written = sp.exp(dual, evaluate=False)
         moved = sp.Pow(*map(self.dual, node.args), evaluate=False)
-        domain = sp.StrictGreaterThan(node.base, 0, evaluate=False)  # True of a symbol that is positive
+        domain = sp.StrictGreaterThan(node.base, 0, evaluate=False)  # else True of a symbol that is positive
+        self.parts[node], self.domains[domain] = sp.Mul(node, part), None
         why = (sp.Pow(u, v), " = ", sp.exp(v * sp.log(u), evaluate=False), " for ", domain)
         series = self._sum({0: node, 1: self.parts[node], 2: node * part**2 / 2})
         return [_line(moved, written, *why), _line(None, series, "Taylor series", *self._struck(3))]

@@ -174,8 +174,8 @@ class _Page:
         """Return the notes: of a page by hand, where its formulas hold."""
         if not self.by_hand:
             return self.parts.notes
-        bases = dict.fromkeys(base for level in self.book.levels for base in level.positive)
-        return [("The formulas hold for ", sp.StrictGreaterThan(base, 0, evaluate=False), ".") for base in bases]
+        domains = dict.fromkeys(domain for level in self.book.levels for domain in level.domains)
+        return [("The formulas hold for ", domain, ".") for domain in domains]
 
     def result(self) -> Iterator[Block]:
         """Yield the table of coefficients, and the sum."""
